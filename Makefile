@@ -152,12 +152,12 @@ test-deployers: $(PACKAGES)/spark ## deploy real models of R and PySpark; PySpar
 test-runtimes: $(PACKAGES)/runtimes ## deploy real models of ONNX, XGBoost and LightGBM, pipelines with pandas, every estimator of scikit-learn, and with Clipper's deployer of ONNX
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -W ignore -m pytest -q tests/heavy/test_onnx.py tests/heavy/test_pandas.py tests/heavy/test_trees.py tests/heavy/test_clipper_onnx.py tests/heavy/test_estimators.py
 
-test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver $(PACKAGES)/perf $(PACKAGES)/engine ## ask models of scikit-learn and ONNX, a chat and a llama.cpp as clients of KServe, MLServer, Triton and OpenAI do, measure with perf_analyzer, and call servers of KServe and MLServer as services; they are 1.4 GB
+test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PACKAGES)/mlserver $(PACKAGES)/perf $(PACKAGES)/engine $(PACKAGES)/triton ## ask models of scikit-learn and ONNX, a chat and a llama.cpp as clients of KServe, MLServer, Triton and OpenAI do, measure with perf_analyzer, and call servers of KServe, MLServer and Triton as services; they are 2 GB
 	@scripts/need-b64
 	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/run.py $(BIN) \
 		kserve_client.py=$(PACKAGES)/kserve/bin/python mlserver_client.py=$(PACKAGES)/mlserver/bin/python \
 		triton_client.py=$(TEST_ENV)/bin/python openai_client.py=$(TEST_ENV)/bin/python perf_client.py=$(PACKAGES)/perf/bin/python
-	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/services.py $(BIN) $(PACKAGES)/kserve/bin/python $(PACKAGES)/mlserver/bin/python
+	@PATH="$(CURDIR)/$(PACKAGES)/models/bin:$$PATH" $(TEST_ENV)/bin/python test/clients/services.py $(BIN) $(PACKAGES)/kserve/bin/python $(PACKAGES)/mlserver/bin/python $(PACKAGES)/triton/bin/python
 	@$(TEST_ENV)/bin/python test/clients/engine_client.py $(BIN) $(PACKAGES)/engine/bin/python
 
 test-frameworks: $(PACKAGES)/runtimes ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install

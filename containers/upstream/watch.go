@@ -21,7 +21,7 @@ func (s *Server) Watch(ctx context.Context, ready string, begin func(context.Con
 		s.cfg.Log.Info("the server is ready", "url", s.cfg.URL)
 		s.cfg.Problem(nil)
 		set(true)
-		if err := s.guard(ctx, ready); ctx.Err() == nil {
+		if err := s.guard(ctx, ready, begin); ctx.Err() == nil {
 			s.cfg.Log.Warn("the server does not answer any more", "err", err)
 			s.cfg.Problem(err)
 			set(false)
@@ -50,10 +50,14 @@ func (s *Server) await(ctx context.Context, ready string, begin func(context.Con
 	}
 }
 
-// guard returns when the server has failed several probes, with the error of the last.
-func (s *Server) guard(ctx context.Context, ready string) error {
+// guard returns when the server has failed several probes, with the error of the last. One that answers again after fewer may
+// have been started again.
+func (s *Server) guard(ctx context.Context, ready string, begin func(context.Context) error) error {
 	for failures := 0; wait(ctx, probeEvery); {
 		err := s.probe(ctx, ready)
+		if err == nil && failures > 0 {
+			err = begin(ctx)
+		}
 		if err == nil {
 			failures = 0
 			continue

@@ -1,4 +1,4 @@
-"""Has a Topsail call servers that others wrote: python services.py TOPSAIL KSERVE_PYTHON MLSERVER_PYTHON"""
+"""Has a Topsail call servers that others wrote: python services.py TOPSAIL KSERVE_PYTHON MLSERVER_PYTHON TRITON_PYTHON"""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 here = pathlib.Path(__file__).resolve().parent
-topsail, kserve_python, mlserver_python = map(os.path.abspath, sys.argv[1:])
+topsail, kserve_python, mlserver_python, triton_python = map(os.path.abspath, sys.argv[1:])
 WITHIN = 60  # seconds, for each server to be ready
 
 NUMBERS = 'input_type = "doubles"\n'
@@ -71,7 +71,7 @@ cache = {{ off = true }}
 
 
 with tempfile.TemporaryDirectory() as folder:
-    kserve, mlserver, gateway, other = (free_port() for _ in range(4))
+    kserve, mlserver, triton, gateway, other = (free_port() for _ in range(5))
     settings = {"host": "127.0.0.1", "http_port": mlserver, "grpc_port": free_port(), "metrics_port": free_port()}
     served = pathlib.Path(folder, "mlserver")
     served.mkdir()
@@ -101,12 +101,19 @@ models = ["upper"]
         + app("kserve-named", kserve, NAMED, '{"total": [-1]}', 'model = "total"')
         + app("mlserver", mlserver, NUMBERS, "-1", 'model = "total"')
         + app("mlserver-named", mlserver, NAMED, '{"total": [-1]}', 'model = "total"')
+        + app("triton", triton, NUMBERS, "-1", 'model = "total"')
+        + app("triton-named", triton, NAMED, '{"total": [-1]}', 'model = "total"')
         + app("upper", other, 'input_type = "strings"\n', "none")
     )
     sdk = str(here.parent.parent / "containers" / "python" / "src")
     with (
         running("kserve", [kserve_python, "servers/kserve_server.py", str(kserve)], folder),
         running("mlserver", [mlserver_python, "-m", "mlserver.cli.main", "start", "."], folder, served, PYTHONPATH="."),
+        running(
+            "triton",
+            [triton_python, "servers/triton_server.py", str(triton), str(free_port()), f"{folder}/triton"],
+            folder,
+        ),
         running(
             "another topsail",
             [
@@ -145,7 +152,7 @@ models = ["upper"]
         def ready(name, body):
             until(name, lambda: answered(name, body))
 
-        for server in ("kserve", "mlserver"):
+        for server in ("kserve", "mlserver", "triton"):
             ready(server, {"input": [1, 2]})
             answer = post(f"{base}/{server}/predict", {"input": [1, 2.5, 4]})
             assert answer["output"] == 7.5 and not answer["default"], answer
@@ -158,4 +165,4 @@ models = ["upper"]
             assert [a["output"] for a in answers["batch_predictions"]] == [i + 1 for i in range(20)], answers
         ready("upper", {"input": "a"})
         assert post(f"{base}/upper/predict", {"input": "bé"})["output"] == "BÉ"
-print("services of KServe, MLServer and another Topsail: all as expected")
+print("services of KServe, MLServer, Triton and another Topsail: all as expected")

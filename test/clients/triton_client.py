@@ -120,4 +120,6 @@ with open_channel(grpc_address) as channel:
     assert b"\x18\x01" in rate(request, timeout=10), "a second reward is no duplicate"
 written = in_parts(over_grpc)
 assert [len(parts) for parts in written.values()] == [5, 8], written
+over_http.close()
+over_grpc.close()  # while threads still run: left to the end of the interpreter, it may wait for ever
 print("Triton's clients: all as expected")
