@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/inference"
@@ -181,16 +182,17 @@ func Text(out *serving.Output) string {
 
 // words is the text of what is said.
 func (s *said) words() string {
-	text := s.text
+	var text strings.Builder
+	text.WriteString(s.text)
 	for _, one := range s.choices {
 		var c struct {
 			Text  string
 			Delta struct{ Content string }
 		}
 		_ = json.Unmarshal(one, &c) // what is not text adds none
-		text += c.Text + c.Delta.Content
+		text.WriteString(c.Text + c.Delta.Content)
 	}
-	return text
+	return text.String()
 }
 
 // Append appends the whole answer of a completion. text is what its parts are together, where the

@@ -145,9 +145,9 @@ class Client:
     def is_refused(self):
         """What the engine does not want is an error with its message."""
         for more in {}, {"stream": True}:
-            e = refused(openai.InternalServerError, self.chat, **ask(self.model, "long " * 8000, 5, **more))
+            e = refused(openai.BadRequestError, self.chat, **ask(self.model, "long " * 8000, 5, **more))
             assert "exceeds the available context size" in e.message, e.body
-            e = refused(openai.InternalServerError, self.chat, **ask(self.model, 3, 5, **more))
+            e = refused(openai.BadRequestError, self.chat, **ask(self.model, 3, 5, **more))
             assert "Expected 'content'" in e.message, e.body
         assert self.chat(**ask(self.model, "Hello", 5)).choices[0].message.content
 
