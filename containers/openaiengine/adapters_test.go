@@ -22,7 +22,10 @@ import (
 
 // adapterEngine is an engine that loads adapters below a root, unless that is "none".
 func adapterEngine(t *testing.T, root string, has *[]string) http.HandlerFunc {
+	var mu sync.Mutex
 	return func(w http.ResponseWriter, q *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		var about struct {
 			Name string `json:"lora_name"`
 			Path string `json:"lora_path"`

@@ -3,10 +3,8 @@ package services
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -52,13 +50,9 @@ func (i *instance) run(ctx context.Context) {
 }
 
 func (i *instance) serve(ctx context.Context) error {
-	containers, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	gateways, token := i.cfg.Local.Listen(), rand.Text() // others on this machine are not to answer
+	gateways, containers := i.cfg.Local.Listen(), i.cfg.Local.Listen()
 	s := sidecar.New(sidecar.Config{
-		Replica: i.name, Models: []*serving.Version{i.version}, Demand: i.cfg.Demand, ContainerToken: []byte(token),
+		Replica: i.name, Models: []*serving.Version{i.version}, Demand: i.cfg.Demand,
 	}, i.cfg.Metrics, i.cfg.Log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -70,7 +64,7 @@ func (i *instance) serve(ctx context.Context) error {
 			Replica: i.name, Addr: gateways.Addr().String(), Models: []serving.Definition{i.version.Definition()},
 		}, s.Ready, nil)
 	})
-	parts.Go(func() { i.contain(running, containers.Addr().String(), token) })
+	parts.Go(func() { i.contain(running, containers.Addr().String()) })
 	return s.Run(ctx, gateways, containers)
 }
 
@@ -78,10 +72,10 @@ func (i *instance) serve(ctx context.Context) error {
 const retryAfter = 5 * time.Second
 
 // contain runs the container of the instance until ctx ends.
-func (i *instance) contain(ctx context.Context, sidecar, token string) {
+func (i *instance) contain(ctx context.Context, sidecar string) {
 	for ctx.Err() == nil {
 		err := i.call(ctx, gocontainer.Config{
-			Sidecar: sidecar, Token: token, Model: i.version.ModelID, InputType: i.version.InputType, InputLength: i.version.InputLength,
+			Sidecar: sidecar, Dial: i.cfg.Local.Dial, Model: i.version.ModelID, InputType: i.version.InputType, InputLength: i.version.InputLength,
 			Signature: i.version.Signature, Replica: i.name, Concurrency: uint32(i.version.Service.Concurrency), Log: i.cfg.Log,
 		})
 		if err != nil {
