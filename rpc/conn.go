@@ -284,6 +284,7 @@ func (c *Conn) write(ctx context.Context) error {
 				return err
 			}
 		case <-ticker.C:
+			c.forget()
 			if err := c.probe(); err != nil {
 				return err
 			}
@@ -321,7 +322,6 @@ func (c *Conn) shrink() {
 	if len(c.out) == 0 && cap(c.out) > keepBuffer {
 		c.out = nil
 	}
-	c.forget()
 }
 
 // flush writes what waits. What is sent meanwhile has woken the writer again.

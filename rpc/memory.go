@@ -18,8 +18,9 @@ const (
 // first time when it has opened the memory.
 type memory struct {
 	shared *sharedmem.Memory
-	free   [slots]bool // guarded, as the next, by the connection's mu
+	free   [slots]bool // guarded, as the following, by the connection's mu
 	dirty  bool        // slots were written
+	recent bool        // and one of them since the last look
 }
 
 // offer makes the memory, and returns the frame that tells the peer of it. Where the system has none, frames
@@ -53,7 +54,7 @@ func (c *Conn) slot(size int) int {
 	}
 	for i, free := range c.memory.free { // the lowest: its memory may still be in the caches
 		if free {
-			c.memory.free[i], c.memory.dirty = false, true
+			c.memory.free[i], c.memory.dirty, c.memory.recent = false, true, true
 			return i
 		}
 	}
@@ -90,11 +91,16 @@ func (c *Conn) put(slot int, b []byte, from int, payloads []apart) []byte {
 	return appendShared(nil, Kind(b[4]), Flags(b[5]), slot, len(to))
 }
 
-// forget gives back the memory that frames have left behind, if no slot is in use. c.mu is held.
+// forget gives back the memory that frames have left behind, if no slot is in use, and none was since it was last called.
 func (c *Conn) forget() {
-	if m := c.memory; m != nil && m.dirty && !slices.Contains(m.free[:], false) {
-		m.shared.Forget()
-		m.dirty = false
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.memory; m != nil {
+		if m.dirty && !m.recent && !slices.Contains(m.free[:], false) {
+			m.shared.Forget()
+			m.dirty = false
+		}
+		m.recent = false
 	}
 }
 

@@ -164,7 +164,11 @@ func TestLargeFramesAreInMemoryThatIsShared(t *testing.T) {
 	if pages() == 0 {
 		t.Error("the memory takes none")
 	}
-	s.sidecar.shrink() // as when the peer is silent
+	s.sidecar.forget()
+	if pages() == 0 {
+		t.Error("the memory is given back while it is used")
+	}
+	s.sidecar.forget() // a second later
 	if n := pages(); n != 0 {
 		t.Errorf("the memory takes %d blocks that nothing uses", n)
 	}

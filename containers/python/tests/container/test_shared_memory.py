@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sidecar import Container, Peer
 
+from topsail.container import shared_memory
 from topsail.container.connection import Connection
 from topsail.container.input_type import DOUBLES
 from topsail.container.shared_memory import SUPPORTED, SharedMemory
@@ -82,6 +83,12 @@ def test_only_the_sidecars_memory_is_opened(file):
         SharedMemory(right._replace(slots=4))
 
 
+def test_a_python_whose_maps_do_not_know_of_views_shares_nothing(file, monkeypatch):
+    monkeypatch.setattr(shared_memory, "_unused", lambda m: True)
+    with pytest.raises(OSError, match="do not say"):
+        SharedMemory(offer(file))
+
+
 @pytest.mark.parametrize(
     "body", [struct.pack("<II", 0, SIZE), struct.pack("<II", 4, 1000), struct.pack("<II", 1 << 20, SIZE)]
 )
@@ -133,3 +140,7 @@ def test_a_container_answers_what_is_in_memory(file, tmp_path):
                     free += struct.unpack(f"<{len(f.body) // 4}I", f.body)
             [entry] = reply.decode(f.body).entries
             assert struct.unpack("<d", entry.values[0].data) == (float(batch),)
+        while len(free) < 3:  # with what it says next, when it waits
+            peer.send(Kind.PING, b"12345678")
+            if (f := peer.next()).kind == Kind.FREE:
+                free += struct.unpack(f"<{len(f.body) // 4}I", f.body)

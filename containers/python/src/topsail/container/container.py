@@ -105,6 +105,7 @@ class Container:
         while not (self._stopping or self._inbox.closed):
             if batch := self._link.wait(_sooner(health.due_in(), learning.due_in())):
                 _answer(runner, batch)
+                batch = None  # its memory can be used for the next one
             elif self._inbox.idle:  # batches go first
                 learning.step()
             if health.changed():

@@ -32,6 +32,10 @@ class SharedMemory:
             ]
         finally:
             os.close(file)
+        view = memoryview(self._slots[0])
+        if _unused(self._slots[0]):  # on a Python where maps do not know, slots would be free too early
+            raise OSError("maps of this Python do not say whether there are views of them")
+        view.release()
         self._used = set(range(memory.slots))  # as long as the sidecar has not heard that they are free
 
     def frame(self, shared: Shared) -> Frame:
