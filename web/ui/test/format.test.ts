@@ -60,3 +60,10 @@ describe('number', () => {
   it('says bytes', () => expect(format.bytes(1_234_567)).toBe('1.23 MB'))
   it('says words', () => expect(format.capital(format.words('missed_slo'))).toBe('Missed SLO'))
 })
+
+describe('tensorText', () => {
+  it('writes name, type and shape', () => {
+    expect(format.tensorText({name: 'image', type: 'float32', shape: [3, -1, -1]})).toBe('image float32[3,-1,-1]')
+    expect(format.tensorText({name: 'age', type: 'int64'})).toBe('age int64')
+  })
+})

@@ -1,4 +1,6 @@
-// Numbers and times for people. What is not known is a dash.
+// Numbers, times and tensors for people. What is not known is a dash.
+
+import type {Tensor} from '../api/schema'
 
 export const unknown = '–'
 
@@ -113,4 +115,9 @@ export function capital(text: string): string {
 // count says "1 replica", "2 replicas".
 export function count(n: number, noun: string): string {
   return `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`
+}
+
+// tensorText is a tensor with its name, written as errors write it: `image float32[3,224,224]`, where -1 is any length.
+export function tensorText({name, type, shape}: Tensor): string {
+  return `${name} ${type}${shape?.length ? `[${shape.join(',')}]` : ''}`
 }
