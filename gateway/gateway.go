@@ -13,8 +13,6 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/gateway/cache"
 	"github.com/topsail-serving/topsail/gateway/dispatch"
 	"github.com/topsail-serving/topsail/gateway/feedback"
@@ -28,6 +26,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/usage"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -172,67 +171,51 @@ func (g *Gateway) Replicas() []route.Status { return g.table.Replicas() }
 func (g *Gateway) Run(ctx context.Context, ln net.Listener) error {
 	defer g.cache.Close()
 	defer g.ids.Close()
-	// Connections to replicas outlive the HTTP server, which drains first.
-	routing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	group, ctx := errgroup.WithContext(ctx) // each needs the others
-	group.Go(func() error { return ended(routing, g.table.Run(routing)) })
-	group.Go(func() error { return ended(routing, g.cfg.Catalog.Watch(routing, g.update)) })
-	group.Go(func() error { return ended(routing, g.page.Run(routing)) })
-	if g.cfg.Waker != nil {
-		group.Go(func() error { return ended(routing, g.dispatch.Run(routing, g.cfg.Waker, g.cfg.Log)) })
-	}
-	if g.states != nil {
-		group.Go(func() error { return ended(routing, g.states.Run(routing)) })
-		group.Go(func() error { return ended(routing, g.recorder.Run(routing)) })
-		group.Go(func() error { return ended(routing, g.Predictor.Observe(routing, g.states, g.cfg.Log)) })
-	}
-	stopReports := g.report(routing, group)
-	group.Go(func() error {
-		defer stop()
-		defer stopReports() // the last one, before connections to replicas end
-		starting, started := context.WithTimeout(ctx, startWithin)
-		defer started()
-		if ln != nil || g.cfg.GRPCListener != nil {
-			g.AwaitCatalog(starting, 0)
-		}
-		return g.listen(ctx, ln)
-	})
-	return group.Wait()
+	// The last report comes when all queries are answered; connections to replicas outlive both.
+	return phase.Run(ctx, g.listening(ln), g.reporting(), g.routing())
 }
 
-// listen serves clients until ctx ends, and drains.
-func (g *Gateway) listen(ctx context.Context, ln net.Listener) error {
-	group, ctx := errgroup.WithContext(ctx)
+// listening serves clients.
+func (g *Gateway) listening(ln net.Listener) (jobs phase.Phase) {
 	if ln != nil {
-		group.Go(func() error { return g.http.Run(ctx, ln) })
+		jobs = append(jobs, g.informed(func(ctx context.Context) error { return g.http.Run(ctx, ln) }))
 	}
 	if g.cfg.GRPCListener != nil {
-		group.Go(func() error { return g.grpc.Run(ctx, g.cfg.GRPCListener) })
+		jobs = append(jobs, g.informed(func(ctx context.Context) error { return g.grpc.Run(ctx, g.cfg.GRPCListener) }))
 	}
-	group.Go(func() error { <-ctx.Done(); return nil })
-	return group.Wait()
+	return jobs
 }
 
-// report reports usage until it is stopped, or ctx ends. To stop it waits for the last
-// report.
-func (g *Gateway) report(ctx context.Context, group *errgroup.Group) (stop func()) {
+// informed is a job that begins when there is a catalog, or cannot be one for a time.
+func (g *Gateway) informed(job phase.Job) phase.Job {
+	return func(ctx context.Context) error {
+		starting, started := context.WithTimeout(ctx, startWithin)
+		defer started()
+		g.AwaitCatalog(starting, 0)
+		return job(ctx)
+	}
+}
+
+// reporting reports usage.
+func (g *Gateway) reporting() phase.Phase {
 	if g.reporter == nil {
-		return func() {}
-	}
-	reporting, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	group.Go(func() error {
-		defer close(done)
-		return ended(reporting, g.reporter.Run(reporting))
-	})
-	return func() { cancel(); <-done }
-}
-
-// ended leaves out the error that a context's own end is.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		return nil
 	}
-	return err
+	return phase.Phase{g.reporter.Run}
+}
+
+// routing is what queries need to be answered.
+func (g *Gateway) routing() phase.Phase {
+	jobs := phase.Phase{
+		g.table.Run, g.page.Run,
+		func(ctx context.Context) error { return g.cfg.Catalog.Watch(ctx, g.update) },
+	}
+	if g.cfg.Waker != nil {
+		jobs = append(jobs, func(ctx context.Context) error { return g.dispatch.Run(ctx, g.cfg.Waker, g.cfg.Log) })
+	}
+	if g.states != nil {
+		jobs = append(jobs, g.states.Run, g.recorder.Run,
+			func(ctx context.Context) error { return g.Predictor.Observe(ctx, g.states, g.cfg.Log) })
+	}
+	return jobs
 }

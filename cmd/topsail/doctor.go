@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/cluster"
 	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 func doctorCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func doctorCommand() *cobra.Command {
 		}
 		cfg, err := load()
 		if err != nil {
-			return report(c, doctor.Unreadable(err), format)
+			return report(c, check.Run(c.Context(), []check.Check{doctor.Unreadable(err)}), format)
 		}
 		if !c.Flags().Changed("local") {
 			local = doctor.IsLocal(cfg, os.Getenv)
@@ -39,7 +40,7 @@ func doctorCommand() *cobra.Command {
 		} else {
 			checks = append(checks, cluster.Checks(cfg)...)
 		}
-		found := doctor.Run(c.Context(), checks)
+		found := check.Run(c.Context(), checks)
 		if deploy && local {
 			return fmt.Errorf("--deploy is for a cluster")
 		}
@@ -52,7 +53,7 @@ func doctorCommand() *cobra.Command {
 }
 
 // report prints what was found, and fails if something does not work.
-func report(c *cobra.Command, found []doctor.Finding, format string) error {
+func report(c *cobra.Command, found []check.Finding, format string) error {
 	if err := doctor.Print(c.OutOrStdout(), found, format); err != nil {
 		return err
 	}

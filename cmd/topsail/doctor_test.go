@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 // examine runs `topsail doctor` on a configuration; ok says that it found nothing broken.
@@ -40,17 +40,17 @@ func TestDoctorOfLocalMode(t *testing.T) {
 		t.Errorf("got %s%s", out, said)
 	}
 	out, said, ok = examine(t, anyPorts+model, "-o", "json")
-	var all []doctor.Finding
+	var all []check.Finding
 	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if ok || len(all) != 8 || all[7].Check != "model m:1" || all[7].State != doctor.Fail || said != "topsail: 1 of 8 checks fail\n" {
+	if ok || len(all) != 8 || all[7].Name != "model m:1" || all[7].State != check.Failed || said != "topsail: 1 of 8 checks fail\n" {
 		t.Errorf("got %+v, %s", all, said)
 	}
 }
 
 func TestDoctorOfWhatIsWrong(t *testing.T) {
-	if out, _, ok := examine(t, "[gatway]\n[web]\naddr = 1\n"); ok || !strings.Contains(out, "configuration  fail") || !strings.Contains(out, "topsail.toml:1:2") || strings.Count(out, "\n") != 2 {
+	if out, _, ok := examine(t, "[gatway]\n[web]\naddr = 1\n"); ok || !strings.Contains(out, "configuration  failed") || !strings.Contains(out, "topsail.toml:1:2") || strings.Count(out, "\n") != 2 {
 		t.Errorf("got %s", out)
 	}
 	if out, said, ok := examine(t, anyPorts, "-o", "xml"); ok || out != "" || !strings.Contains(said, "use table or json") {

@@ -23,6 +23,7 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/servers"
@@ -271,7 +272,7 @@ func (c *managedCluster) seesProcesses(t *testing.T) {
 		seen = get[api.Cluster](o, "/cluster")
 		return len(seen.Processes) == 5 && len(seen.Servers) >= 4 && leaderOf(seen) != "" &&
 			!slices.ContainsFunc(seen.Processes, func(p api.Process) bool { return p.State != "ok" }) &&
-			!slices.ContainsFunc(seen.Servers, func(s api.Server) bool { return s.State != "ok" && s.Name != "last backup" })
+			!slices.ContainsFunc(seen.Servers, func(s check.Finding) bool { return s.State != check.OK && s.Name != "last backup" })
 	})
 	var roles []string
 	for _, p := range seen.Processes {
@@ -283,7 +284,7 @@ func (c *managedCluster) seesProcesses(t *testing.T) {
 	}
 	states := map[string]string{}
 	for _, s := range seen.Servers {
-		states[s.Name] = s.State
+		states[s.Name] = string(s.State)
 	}
 	for _, name := range []string{"redis", "consul", "nomad", "influxdb"} {
 		if states[name] != "ok" {
@@ -544,7 +545,7 @@ func (c *managedCluster) failsOver(t *testing.T) {
 		return output == 2 && slices.Equal(failover, []string{"turns:2"})
 	})
 	until(t, "alarm", func() bool {
-		return slices.ContainsFunc(get[api.Cluster](o, "/cluster").Alarms, func(a api.Alarm) bool { return strings.Contains(fmt.Sprint(a), "turns:2") })
+		return slices.ContainsFunc(get[api.Cluster](o, "/cluster").Alarms, func(a check.Finding) bool { return strings.Contains(fmt.Sprint(a), "turns:2") })
 	})
 	if err := os.WriteFile(may, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -27,9 +27,9 @@ const (
 )
 
 // FollowBacklog says once a second what waits in the job's streams, until ctx ends.
-func (j *Job) FollowBacklog(ctx context.Context) {
+func (j *Job) FollowBacklog(ctx context.Context) error {
 	if j.demand == nil {
-		return
+		return nil
 	}
 	defer j.demand.Backlog(j.name, j.catchUp, nil)
 	tick := time.NewTicker(backlogEvery)
@@ -39,7 +39,7 @@ func (j *Job) FollowBacklog(ctx context.Context) {
 		case <-tick.C:
 			j.demand.Backlog(j.name, j.catchUp, j.handler.mix.take(j.waiting(), j.app))
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -18,11 +18,11 @@ func (v view) app(app *serving.App) serving.App {
 // taken is an app that came as a document, checked. Its origin is the catalog's to give.
 func taken(doc serving.App) (*serving.App, error) {
 	doc.Policy.Kind, doc.Origin = doc.Policy.KindName(), ""
-	return &doc, check(doc.Check())
+	return &doc, invalid(doc.Check())
 }
 
-// check makes what serving finds wrong with an object a problem.
-func check(err error) error {
+// invalid makes what serving finds wrong with an object a problem.
+func invalid(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func checkNames(cat *serving.Catalog, before, after *serving.App) error {
 	if before != nil && misnamed(cat, before) != nil {
 		return nil
 	}
-	return check(misnamed(cat, after))
+	return invalid(misnamed(cat, after))
 }
 
 // sameApp says whether two apps are described alike, by whichever way they were made.

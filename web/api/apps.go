@@ -205,7 +205,7 @@ func (a *api) putPolicy(w http.ResponseWriter, r *http.Request) error {
 		app := *before
 		app.Policy = policy
 		if err := app.Check(); err != nil {
-			return nil, check(err)
+			return nil, invalid(err)
 		}
 		return v.putApp(before, &app)
 	})

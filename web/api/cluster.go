@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/web/rest"
 )
 
@@ -62,12 +63,12 @@ func (l *live) getCluster(w http.ResponseWriter, r *http.Request) error {
 // and all else. No list is nil.
 func (v view) cluster(c Cluster, replicas []Replica) Cluster {
 	c.Processes = append([]Process{}, c.Processes...)
-	c.Servers = append([]Server{}, c.Servers...)
-	c.Alarms = slices.DeleteFunc(append([]Alarm{}, c.Alarms...), func(a Alarm) bool { return !v.seesAlarm(a, replicas) })
+	c.Servers = append([]check.Finding{}, c.Servers...)
+	c.Alarms = slices.DeleteFunc(append([]check.Finding{}, c.Alarms...), func(a check.Finding) bool { return !v.seesAlarm(a, replicas) })
 	return c
 }
 
-func (v view) seesAlarm(a Alarm, replicas []Replica) bool {
+func (v view) seesAlarm(a check.Finding, replicas []Replica) bool {
 	switch model, _, _ := strings.Cut(a.Name, ":"); {
 	case len(v.scope.apps) == 0:
 		return true

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/auth"
@@ -146,7 +147,7 @@ func TestEventsOfTheRest(t *testing.T) {
 		r.set(func() {
 			r.decided = append([]serving.Decision{decision("m", 3), decision("n", 2)}, r.decided...)
 			r.cluster.Processes = []Process{{Role: "gateway", Name: "g1", State: "failed"}}
-			r.cluster.Servers = []Server{{Name: "redis", State: "ok", Checked: time.Unix(1, 0)}}
+			r.cluster.Servers = []check.Finding{{Name: "redis", State: check.OK, Checked: time.Unix(1, 0)}}
 		})
 		if err := r.AddAudit(t.Context(), serving.AuditEntry{Name: "new", Kind: "app"}); err != nil {
 			t.Fatal(err)
@@ -162,7 +163,9 @@ func TestEventsOfTheRest(t *testing.T) {
 		if got := bob.events("traffic"); !slices.Equal(got, []message{{"decision", "{}"}, {"cluster", "{}"}}) {
 			t.Errorf("with a key for app b: %v", got)
 		}
-		r.set(func() { r.cluster.Servers = []Server{{Name: "redis", State: "ok", Checked: time.Unix(2, 0)}} })
+		r.set(func() {
+			r.cluster.Servers = []check.Finding{{Name: "redis", State: check.OK, Checked: time.Unix(2, 0)}}
+		})
 		time.Sleep(10 * time.Second)
 		if got := admin.events("traffic"); len(got) != 0 {
 			t.Errorf("when nothing happens: %v", got)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -48,7 +49,7 @@ func runs(t testing.TB) *running {
 		{ID: "n-1", Model: "n", Version: "1", State: "ready"},
 	}
 	r.cluster = Cluster{Mode: "cluster", Processes: []Process{{Role: "gateway", Name: "g1", State: "ok"}},
-		Alarms: []Alarm{{Severity: "warn", Text: "look", Kind: "app", Name: "a"}, {Severity: "warn", Text: "see", Kind: "version", Name: "n:1"}}}
+		Alarms: []check.Finding{{State: check.Warn, Detail: "look", Kind: "app", Name: "a"}, {State: check.Warn, Detail: "see", Kind: "version", Name: "n:1"}}}
 	sys := r.api.System
 	sys.Store, sys.Replicas, sys.Scheduler, sys.Traffic = watchedStore{r}, runner{r}, decider{r}, counter{r}
 	sys.Cluster = func(context.Context) Cluster {

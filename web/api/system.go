@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -221,11 +222,11 @@ type Pool struct {
 
 // Cluster is the processes of the system and the servers that it depends on.
 type Cluster struct {
-	Mode      string    `json:"mode"`
-	Version   string    `json:"version,omitempty"`
-	Processes []Process `json:"processes"`
-	Servers   []Server  `json:"servers"`
-	Alarms    []Alarm   `json:"alarms"`
+	Mode      string          `json:"mode"`
+	Version   string          `json:"version,omitempty"`
+	Processes []Process       `json:"processes"`
+	Servers   []check.Finding `json:"servers"` // that the system depends on
+	Alarms    []check.Finding `json:"alarms"`  // what a person should look at, of what kind it is
 }
 
 // Process is one process of the system.
@@ -237,26 +238,6 @@ type Process struct {
 	Detail   string `json:"detail,omitempty"`
 	Leader   bool   `json:"leader,omitempty"`
 	Revision uint64 `json:"revision,omitempty"`
-}
-
-// Server is one that the system depends on.
-type Server struct {
-	Name    string    `json:"name"`
-	State   string    `json:"state"` // "ok", "warn", "failed" or "unknown"
-	Detail  string    `json:"detail"`
-	Next    string    `json:"next,omitempty"` // what to do
-	Checked time.Time `json:"checked,omitzero"`
-}
-
-// Alarm is what a person should look at.
-type Alarm struct {
-	Severity string `json:"severity"` // "warn" or "failed"
-	Text     string `json:"text"`
-	Next     string `json:"next,omitempty"`
-	Kind     string `json:"kind,omitempty"` // of the object: "app", "model", "version", "replica", "stream" or "server"
-	Name     string `json:"name,omitempty"`
-
-	Withdrawn string `json:"withdrawn,omitempty"` // the version that the policy of the app has withdrawn, as model:version
 }
 
 // Withdrawn is a version that the policy of an app has tried, and taken its queries from because it

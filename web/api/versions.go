@@ -117,7 +117,7 @@ func ofCommit(r *http.Request) (*serving.Deployed, error) {
 		return nil, err
 	}
 	d := &serving.Deployed{Commit: commit}
-	return d, check(d.Check())
+	return d, invalid(d.Check())
 }
 
 // putVersion plans to register a version, and to make it the current one unless keep.
@@ -156,14 +156,14 @@ func (a *api) complete(ctx context.Context, cat *serving.Catalog, version *servi
 		}
 	}
 	if err := v.Check(); err != nil {
-		return nil, check(err)
+		return nil, invalid(err)
 	}
 	if old == nil || old.Replicas == 0 && old.Scale == nil {
 		if err := startable(&v, v.Replicas > 0 || v.Scale != nil); err != nil {
 			return nil, err
 		}
 	}
-	return &v, check(CheckRunnable(a.Mode, &v))
+	return &v, invalid(CheckRunnable(a.Mode, &v))
 }
 
 // startable refuses that a version is to have replicas which has nothing to run.

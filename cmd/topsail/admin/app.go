@@ -49,7 +49,7 @@ func getApp(k *call) error {
 	}
 	for _, alarm := range cluster.Alarms {
 		if alarm.Kind == "app" && alarm.Name == a.Name {
-			t.Row("attention", alarm.Text)
+			t.Row("attention", alarm.Detail)
 		}
 	}
 	return k.show(raw, t)

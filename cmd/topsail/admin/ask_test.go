@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topsail-serving/topsail/serving"
-
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // An app of 30 s would lose each answer that takes its time, were that how long the command waits.

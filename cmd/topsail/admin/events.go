@@ -101,7 +101,7 @@ func (k *call) summary(e apiclient.Event) string {
 		}
 		words := []string{fmt.Sprintf("%d processes, %d servers, %d alarms", len(c.Processes), len(c.Servers), len(c.Alarms))}
 		for _, a := range c.Alarms {
-			words = append(words, a.Severity+": "+a.Text)
+			words = append(words, string(a.State)+": "+a.Detail)
 		}
 		return strings.Join(words, "; ")
 	}

@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
 	f.answer("GET /api/v1/events", answer{status: 200, body: stream})
-	f.answers["GET /api/v1/cluster"] = []answer{{status: 200, body: `{"mode": "local", "processes": [{}], "servers": [], "alarms": [{"severity": "warn", "text": "slow"}]}`}}
+	f.answers["GET /api/v1/cluster"] = []answer{{status: 200, body: `{"mode": "local", "processes": [{}], "servers": [], "alarms": [{"name": "a", "state": "warn", "detail": "slow"}]}`}}
 	r := f.run(t, "events")
 	if r.status != exitAway || !strings.Contains(r.err, "the stream of events ended") {
 		t.Errorf("%+v", r)

@@ -137,7 +137,7 @@ func (k *call) lines(p *picture) []string {
 		lines = append(lines, screen.Clean("not live: "+p.lost.Error()))
 	}
 	for _, a := range p.cluster.Alarms {
-		lines = append(lines, screen.Clean(a.Severity+" "+a.Text))
+		lines = append(lines, screen.Clean(string(a.State)+" "+a.Detail))
 	}
 	lines = append(append(lines, ""), nowTable(p.traffic).Lines()...)
 	return append(append(lines, ""), k.replicaRows(p.replicas).Lines()...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/phase"
 )
 
 // Services in Consul, by role. The sidecars' name is a setting.
@@ -17,11 +18,10 @@ const (
 	webService       = "topsail-web"
 )
 
-// announce keeps this process registered in Consul until ctx ends, if that is set:
-// under Nomad, Nomad does it.
-func (p *parts) announce(ctx context.Context, client *consulregistry.Client, service, id string, ln, ops net.Listener, meta map[string]string) error {
+// announce keeps this process registered in Consul, if that is set: under Nomad, Nomad does it.
+func (p *parts) announce(client *consulregistry.Client, service, id string, ln, ops net.Listener, meta map[string]string) phase.Job {
 	if !p.Config.Consul.Announce {
-		return nil
+		return func(context.Context) error { return nil }
 	}
 	scheme := "http://"
 	if p.TLS.CertFile != "" {
@@ -29,8 +29,9 @@ func (p *parts) announce(ctx context.Context, client *consulregistry.Client, ser
 	}
 	all := map[string]string{"ops_addr": ops.Addr().String(), "scheme": strings.TrimSuffix(scheme, "://"), "replica": id} // by which it calls itself in logs and decisions, too
 	maps.Copy(all, meta)
-	return client.Announce(ctx, consulregistry.Service{
+	one := consulregistry.Service{
 		Name: service, ID: service + "-" + id, Addr: ln.Addr().String(), Meta: all,
 		ReadyURL: scheme + ops.Addr().String() + "/health/ready",
-	})
+	}
+	return func(ctx context.Context) error { return client.Announce(ctx, one) }
 }

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -94,22 +94,22 @@ func isLoopback(host string) bool {
 var noBundle = "sha256:" + strings.Repeat("0", 64)
 
 // checkBundles asks every management process for a bundle that is not there, as nodes do.
-func (c consul) checkBundles(ctx context.Context) []doctor.Finding {
-	const check, next = "bundles", "run the job topsail-web on an address that nodes reach, or set jobs.bundles_url"
-	list, broken := c.instances(ctx, check, webService)
+func (c consul) checkBundles(ctx context.Context) []check.Finding {
+	const name, next = "bundles", "run the job topsail-web on an address that nodes reach, or set jobs.bundles_url"
+	list, broken := c.instances(ctx, name, webService)
 	if broken != nil {
 		return broken
 	}
 	configured := c.Config.Jobs.BundlesURL
 	if configured == "" && len(list) == 0 {
-		return []doctor.Finding{{Check: check, State: doctor.Warn, Detail: "none is registered as " + webService + ", and versions with a bundle do not start", Next: next}}
+		return []check.Finding{check.Warning(name, "none is registered as "+webService+", and versions with a bundle do not start", next)}
 	}
 	machines := 0
 	if fleet, err := c.openFleet(nil, nil); err == nil { // what is wrong with Nomad is another check's to say
 		machines, _ = fleet.Machines(ctx)
 	}
 	if err := judgeBundles(configured, list, machines); err != nil {
-		return []doctor.Finding{{Check: check, State: doctor.Fail, Detail: err.Error(), Next: next}}
+		return []check.Finding{check.Bad(name, err.Error(), next)}
 	}
 	from := []string{strings.TrimRight(configured, "/")}
 	if configured == "" {
@@ -117,18 +117,18 @@ func (c consul) checkBundles(ctx context.Context) []doctor.Finding {
 	}
 	client, err := c.Client()
 	if err != nil {
-		return []doctor.Finding{doctor.Broken(ctx, check, err, "correct the settings [tls]")}
+		return []check.Finding{check.Broken(ctx, name, err, "correct the settings [tls]")}
 	}
 	for _, one := range from {
 		if err := askForBundle(ctx, client, one); err != nil {
-			return []doctor.Finding{doctor.Broken(ctx, check, err, next)}
+			return []check.Finding{check.Broken(ctx, name, err, next)}
 		}
 	}
-	f := doctor.Good(check, "nodes fetch them from %d management processes, which answer", len(from))
+	f := check.Good(name, "nodes fetch them from %d management processes, which answer", len(from))
 	if configured == "" && len(from) == 1 {
-		f.State, f.Detail, f.Next = doctor.Warn, "nodes fetch them from one management process; while it is unavailable, no replica starts on a new node", "set the count of the job topsail-web to 2, and web.bundles to a store that both share"
+		f.State, f.Detail, f.Next = check.Warn, "nodes fetch them from one management process; while it is unavailable, no replica starts on a new node", "set the count of the job topsail-web to 2, and web.bundles to a store that both share"
 	}
-	return []doctor.Finding{f}
+	return []check.Finding{f}
 }
 
 func askForBundle(ctx context.Context, client *http.Client, from string) error {

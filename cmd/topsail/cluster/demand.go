@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/adapter/influxdemand"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -70,38 +67,20 @@ type counted struct {
 	from     <-chan struct{} // when it is closed, reports begin; nil: at once
 }
 
-// report writes what meters count to InfluxDB until ctx ends.
-func (p *parts) report(ctx context.Context, all ...counted) error {
-	store, err := p.openDemand()
-	if err != nil {
-		return err
-	}
-	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var parts errgroup.Group
-	parts.Go(func() error { return role.Ended(writing, store.Run(writing)) })
-	parts.Go(func() error {
-		defer stop() // after the last reports
-		var reports sync.WaitGroup
-		for _, one := range all {
-			reports.Go(func() { one.report(ctx, store) })
-		}
-		reports.Wait()
-		return nil
-	})
-	return parts.Wait()
-}
-
-func (c counted) report(ctx context.Context, to demand.Sink) {
-	if c.from != nil {
-		select {
-		case <-c.from:
-		case <-ctx.Done():
-			return
-		}
-	}
+// report reports what is counted, the last second when it ends.
+func (c counted) report(to demand.Sink) phase.Job {
 	reporter := demand.Reporter{Source: serving.DemandSource{Role: c.as, Name: c.name}, Meter: c.meter, Sink: to}
-	reporter.Run(ctx)
+	return func(ctx context.Context) error {
+		if c.from != nil {
+			select {
+			case <-c.from:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		reporter.Run(ctx)
+		return nil
+	}
 }
 
 // decisions writes the scheduler's decisions to InfluxDB.

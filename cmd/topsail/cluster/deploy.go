@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
-	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 	"github.com/topsail-serving/topsail/containers/launch"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 )
@@ -33,14 +33,14 @@ const (
 
 // Deploy deploys a small bundle, waits for a replica that is ready, and takes all of it
 // away again. key is shown to management; empty: none.
-func Deploy(ctx context.Context, cfg *config.Config, key string) doctor.Finding {
+func Deploy(ctx context.Context, cfg *config.Config, key string) check.Finding {
 	ctx, cancel := context.WithTimeoutCause(ctx, deployWithin, fmt.Errorf("it was not ready within %v", deployWithin))
 	defer cancel()
 	p := newParts(cfg, slog.New(slog.DiscardHandler))
 	const next = "look at the model " + deployModel + " and at its replica's log: `topsail decision list`, `topsail logs`"
 	d, err := p.newDeployment(ctx, key)
 	if err != nil {
-		return doctor.Broken(ctx, deployCheck, err, "run the job topsail-web; a key of a deployer is in TOPSAIL_API_KEY")
+		return check.Broken(ctx, deployCheck, err, "run the job topsail-web; a key of a deployer is in TOPSAIL_API_KEY")
 	}
 	begun := time.Now()
 	node, err := d.run(ctx)
@@ -48,9 +48,9 @@ func Deploy(ctx context.Context, cfg *config.Config, key string) doctor.Finding 
 		err = fmt.Errorf("it was ready, but cannot be removed: %w", gone)
 	}
 	if err != nil {
-		return doctor.Broken(ctx, deployCheck, err, next)
+		return check.Broken(ctx, deployCheck, err, next)
 	}
-	return doctor.Good(deployCheck, "a bundle was ready on node %s after %v, and was removed", node, time.Since(begun).Round(100*time.Millisecond))
+	return check.Good(deployCheck, "a bundle was ready on node %s after %v, and was removed", node, time.Since(begun).Round(100*time.Millisecond))
 }
 
 // deployment is the bundle that the doctor deploys.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -34,9 +35,9 @@ func TestDoctor(t *testing.T) {
 
 	checks, poll := Checks(cfg), time.NewTicker(250*time.Millisecond)
 	defer poll.Stop()
-	until := func(fails string) []doctor.Finding { // Nomad takes seconds to find or to miss a client
+	until := func(fails string) []check.Finding { // Nomad takes seconds to find or to miss a client
 		for end := time.Now().Add(30 * time.Second); ; <-poll.C {
-			all := doctor.Run(t.Context(), checks)
+			all := check.Run(t.Context(), checks)
 			if got := failing(all); got == fails {
 				return all
 			} else if time.Now().After(end) {
@@ -59,7 +60,7 @@ func TestDoctor(t *testing.T) {
 		down.server.Stop()
 		until(down.fails)
 	}
-	golden(t, "down", doctor.Run(t.Context(), checks))
+	golden(t, "down", check.Run(t.Context(), checks))
 }
 
 // TestDoctorKeepsSecrets: no secret is in what errors say.
@@ -76,7 +77,7 @@ func TestDoctorKeepsSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, flags := range []map[string]string{nil, {"redis-password-file": file, "influxdb-token-file": file, "nomad-token-file": file}} {
-		all := doctor.Run(t.Context(), Checks(setting(t, flags)))
+		all := check.Run(t.Context(), Checks(setting(t, flags)))
 		if doctor.Fails(all) != len(all) || len(all) != 7 {
 			t.Errorf("got %+v", all)
 		}

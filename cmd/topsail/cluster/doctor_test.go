@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -59,11 +60,11 @@ func register(t *testing.T, consul string) {
 	}
 }
 
-func failing(all []doctor.Finding) string {
+func failing(all []check.Finding) string {
 	var names []string
 	for _, f := range all {
-		if f.State == doctor.Fail {
-			names = append(names, f.Check)
+		if f.State == check.Failed {
+			names = append(names, f.Name)
 		}
 	}
 	return strings.Join(names, ", ")
@@ -72,10 +73,10 @@ func failing(all []doctor.Finding) string {
 // changing is what no two runs have in common.
 var changing = regexp.MustCompile(`127\.0\.0\.1:\d+|version [^ ,]+|[0-9.]+ MiB`)
 
-func golden(t *testing.T, name string, all []doctor.Finding) {
+func golden(t *testing.T, name string, all []check.Finding) {
 	t.Helper()
 	for i, f := range all {
-		all[i].Check = changing.ReplaceAllString(f.Check, "#")
+		all[i].Name = changing.ReplaceAllString(f.Name, "#")
 		all[i].Detail = changing.ReplaceAllString(f.Detail, "#")
 	}
 	var got bytes.Buffer
@@ -99,25 +100,25 @@ func TestJudgeRedis(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*redisstore.Diagnosis)
 		check  string
-		want   doctor.State
+		want   check.State
 	}{
-		"no bound":    {func(*redisstore.Diagnosis) {}, "redis", doctor.OK},
-		"room":        {func(d *redisstore.Diagnosis) { d.MaxBytes = 2 << 20 }, "redis", doctor.OK},
-		"nearly full": {func(d *redisstore.Diagnosis) { d.MaxBytes = 1<<20 + 1 }, "redis", doctor.Warn},
-		"not told":    {func(d *redisstore.Diagnosis) { d.Info = errors.New("NOPERM") }, "redis", doctor.Warn},
-		"in memory":   {func(d *redisstore.Diagnosis) { d.AppendOnly = false }, "redis durability", doctor.Fail},
-		"by second":   {func(d *redisstore.Diagnosis) { d.Fsync = "everysec" }, "redis durability", doctor.Warn},
-		"unknown":     {func(d *redisstore.Diagnosis) { d.Fsync = "" }, "redis durability", doctor.OK},
-		"evicts":      {func(d *redisstore.Diagnosis) { d.Eviction = "allkeys-lru" }, "redis eviction", doctor.Fail},
+		"no bound":    {func(*redisstore.Diagnosis) {}, "redis", check.OK},
+		"room":        {func(d *redisstore.Diagnosis) { d.MaxBytes = 2 << 20 }, "redis", check.OK},
+		"nearly full": {func(d *redisstore.Diagnosis) { d.MaxBytes = 1<<20 + 1 }, "redis", check.Warn},
+		"not told":    {func(d *redisstore.Diagnosis) { d.Info = errors.New("NOPERM") }, "redis", check.Warn},
+		"in memory":   {func(d *redisstore.Diagnosis) { d.AppendOnly = false }, "redis durability", check.Failed},
+		"by second":   {func(d *redisstore.Diagnosis) { d.Fsync = "everysec" }, "redis durability", check.Warn},
+		"unknown":     {func(d *redisstore.Diagnosis) { d.Fsync = "" }, "redis durability", check.OK},
+		"evicts":      {func(d *redisstore.Diagnosis) { d.Eviction = "allkeys-lru" }, "redis eviction", check.Failed},
 	} {
 		d := good
 		test.change(&d)
 		for _, f := range judgeRedis(d) {
-			want := doctor.OK
-			if f.Check == test.check {
+			want := check.OK
+			if f.Name == test.check {
 				want = test.want
 			}
-			if f.State != want || (f.Next == "") != (f.State == doctor.OK) {
+			if f.State != want || (f.Next == "") != (f.State == check.OK) {
 				t.Errorf("%s: got %+v", name, f)
 			}
 		}
@@ -125,12 +126,12 @@ func TestJudgeRedis(t *testing.T) {
 }
 
 func TestJudgeCatalog(t *testing.T) {
-	for want, state := range map[doctor.State]redisstore.State{doctor.OK: {Epoch: "x", Revision: 7}, doctor.Warn: {}, doctor.Fail: {Epoch: "x", Alarm: "unreadable"}} {
+	for want, state := range map[check.State]redisstore.State{check.OK: {Epoch: "x", Revision: 7}, check.Warn: {}, check.Failed: {Epoch: "x", Alarm: "unreadable"}} {
 		if got := judgeCatalog(state, ""); got.State != want {
 			t.Errorf("%+v: got %+v", state, got)
 		}
 	}
-	if got := judgeCatalog(redisstore.State{Epoch: "x"}, "lost"); got.State != doctor.Fail || !strings.Contains(got.Detail, "lost") {
+	if got := judgeCatalog(redisstore.State{Epoch: "x"}, "lost"); got.State != check.Failed || !strings.Contains(got.Detail, "lost") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -139,15 +140,15 @@ func TestJudgeNomad(t *testing.T) {
 	refused := errors.New("Permission denied")
 	for name, test := range map[string]struct {
 		d             nomadfleet.Diagnosis
-		rights, nodes doctor.State
+		rights, nodes check.State
 	}{
-		"room":           {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 2, Ready: 1, WithDriver: 1}}, doctor.OK, doctor.OK},
-		"full":           {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 1, Ready: 1, WithDriver: 1}, Lacking: "memory"}, doctor.OK, doctor.Fail},
-		"no driver":      {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 1, Ready: 1}}, doctor.OK, doctor.Fail},
-		"least rights":   {nomadfleet.Diagnosis{}, doctor.OK, doctor.OK},
-		"least and full": {nomadfleet.Diagnosis{Lacking: "memory"}, doctor.OK, doctor.Fail},
-		"no rights":      {nomadfleet.Diagnosis{List: refused, Plan: refused}, doctor.Fail, doctor.Warn},
-		"no plan":        {nomadfleet.Diagnosis{Plan: refused}, doctor.Fail, doctor.Warn},
+		"room":           {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 2, Ready: 1, WithDriver: 1}}, check.OK, check.OK},
+		"full":           {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 1, Ready: 1, WithDriver: 1}, Lacking: "memory"}, check.OK, check.Failed},
+		"no driver":      {nomadfleet.Diagnosis{Nodes: &nomadfleet.Nodes{All: 1, Ready: 1}}, check.OK, check.Failed},
+		"least rights":   {nomadfleet.Diagnosis{}, check.OK, check.OK},
+		"least and full": {nomadfleet.Diagnosis{Lacking: "memory"}, check.OK, check.Failed},
+		"no rights":      {nomadfleet.Diagnosis{List: refused, Plan: refused}, check.Failed, check.Warn},
+		"no plan":        {nomadfleet.Diagnosis{Plan: refused}, check.Failed, check.Warn},
 	} {
 		all := judgeNomad(test.d, config.Jobs{Driver: "raw_exec"})
 		if len(all) != 3 || all[1].State != test.rights || all[2].State != test.nodes {

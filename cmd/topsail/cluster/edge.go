@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/demand"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -79,9 +80,12 @@ func (e *edge) ready(ctx context.Context) error {
 	return nil
 }
 
-// counted is what the gateway asks, and what the services that it calls answer.
-func (e *edge) counted() []counted {
-	return []counted{{as: "gateway", name: e.name, meter: e.meter}, {as: "sidecar", name: e.name, meter: e.served, from: e.services.Used()}}
+// reports are those of what the gateway asks, and of what the services that it calls answer.
+func (e *edge) reports(to demand.Sink) phase.Phase {
+	return phase.Phase{
+		counted{as: "gateway", name: e.name, meter: e.meter}.report(to),
+		counted{as: "sidecar", name: e.name, meter: e.served, from: e.services.Used()}.report(to),
+	}
 }
 
 // dialSidecars reaches sidecars, whose certificates may share one name.

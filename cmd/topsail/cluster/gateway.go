@@ -5,16 +5,16 @@ import (
 	"errors"
 	"log/slog"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 )
 
 // Gateway answers queries until ctx ends, then drains.
 func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	p := newParts(cfg, log)
+	defer p.Close()
 	http, err := p.HTTP()
 	if err != nil {
 		return err
@@ -31,28 +31,27 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	grpc, err := p.ListenGRPC()
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return err
 	}
 	ops, err := p.ListenOps()
 	if err != nil {
-		err = errors.Join(err, ln.Close())
-		if grpc != nil {
-			err = errors.Join(err, grpc.Close())
-		}
+		return err
+	}
+	demands, err := p.openDemand()
+	if err != nil {
 		return err
 	}
 	gateway := e.gateway(ctx, http, grpc)
-	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRest()
-	var all errgroup.Group
-	all.Go(func() error { defer stopRest(); return gateway.Run(ctx, ln) })
-	all.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
-	all.Go(func() error { return role.Ended(rest, e.services.Run(rest)) })
-	all.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, gatewayService, e.name, ln, ops, nil)) })
-	all.Go(func() error { return p.report(rest, e.counted()...) })
-	all.Go(func() error {
-		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
-		return p.ServeOps(rest, ops, obs.Health{Ready: func() error { return e.ready(ctx) }, Conditions: conditions})
-	})
-	return all.Wait()
+	health := obs.Health{
+		Ready:      func() error { return e.ready(ctx) },
+		Conditions: func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) },
+	}
+	return phase.Run(ctx,
+		phase.Phase{
+			func(ctx context.Context) error { return gateway.Run(ctx, ln) },
+			p.announce(e.client, gatewayService, e.name, ln, ops, nil),
+		},
+		e.reports(demands),
+		phase.Phase{e.store.Run, e.services.Run, demands.Run, p.ServeOps(ops, health)},
+	)
 }

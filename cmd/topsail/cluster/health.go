@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
-	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/traffic"
@@ -20,13 +19,13 @@ const checkEvery = 15 * time.Second
 
 // health is how the servers are, as the doctor finds them.
 type health struct {
-	checks []doctor.Check
-	last   atomic.Pointer[[]api.Server]
+	checks []check.Check
+	last   atomic.Pointer[[]check.Finding]
 }
 
-func newHealth(checks []doctor.Check) *health {
+func newHealth(checks []check.Check) *health {
 	h := &health{checks: checks}
-	h.last.Store(&[]api.Server{})
+	h.last.Store(&[]check.Finding{})
 	return h
 }
 
@@ -35,13 +34,9 @@ func (h *health) follow(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
-		findings := doctor.Run(ctx, h.checks)
+		list := check.Run(ctx, h.checks)
 		if ctx.Err() != nil {
 			return ctx.Err()
-		}
-		list := make([]api.Server, len(findings))
-		for i, f := range findings {
-			list[i] = manage.Server(f)
 		}
 		h.last.Store(&list)
 		select {
@@ -53,7 +48,7 @@ func (h *health) follow(ctx context.Context) error {
 }
 
 // servers are the last findings.
-func (h *health) servers() []api.Server { return *h.last.Load() }
+func (h *health) servers() []check.Finding { return *h.last.Load() }
 
 // processes are the processes of one role that Consul knows.
 type processes struct {

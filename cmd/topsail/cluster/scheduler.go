@@ -8,14 +8,13 @@ import (
 	"log/slog"
 	"os"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/scheduler"
 	"github.com/topsail-serving/topsail/scheduler/leader"
@@ -28,6 +27,7 @@ const leaderKey = "topsail/scheduler/leader"
 // Scheduler stands for leader, and while it leads sets the numbers of replicas.
 func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	p := newParts(cfg, log)
+	defer p.Close()
 	ops, err := p.ListenOps()
 	if err != nil {
 		return err
@@ -61,21 +61,17 @@ func Scheduler(ctx context.Context, cfg *config.Config, log *slog.Logger) error 
 	})
 	elector := leader.New(leader.Config{Lock: client.Lock(leaderKey), Holder: name, Floor: floor(store, log), Log: log})
 
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return role.Ended(ctx, store.Run(ctx)) })
-	group.Go(func() error { return role.Ended(ctx, demand.Run(ctx)) })
-	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, client, schedulerService, name, ops, ops, nil)) })
-	group.Go(func() error {
-		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: store.Condition})
+	lead := func(ctx context.Context, term *leader.Term) error {
+		log.Info("leading", "fence", term.Fence())
+		defer log.Info("no longer leading", "fence", term.Fence())
+		return s.Run(ctx, term)
+	}
+	return phase.Run(ctx, phase.Phase{
+		func(ctx context.Context) error { return elector.Run(ctx, lead) },
+		p.announce(client, schedulerService, name, ops, ops, nil),
+		store.Run, demand.Run,
+		p.ServeOps(ops, obs.Health{Ready: func() error { return nil }, Conditions: store.Condition}),
 	})
-	group.Go(func() error {
-		return role.Ended(ctx, elector.Run(ctx, func(ctx context.Context, term *leader.Term) error {
-			log.Info("leading", "fence", term.Fence())
-			defer log.Info("no longer leading", "fence", term.Fence())
-			return s.Run(ctx, term)
-		}))
-	})
-	return group.Wait()
 }
 
 // floor is the highest fence that has written to the store. While Redis is unavailable nothing is

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/containers/bundlecache"
@@ -22,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -31,6 +30,7 @@ import (
 func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	sidecar.LeaveProcessors()
 	p := newParts(cfg, log)
+	defer p.Close()
 	models, err := parseModels(cfg.Sidecar)
 	if err != nil {
 		return err
@@ -63,24 +63,28 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	}
 	containers, err := net.Listen("tcp", cfg.Sidecar.ContainersAddr)
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot listen on sidecar.containers_addr: %w", err), gateways.Close())
+		return fmt.Errorf("cannot listen on sidecar.containers_addr: %w", err)
 	}
+	defer containers.Close()
 	ops, err := p.ListenOps()
 	if err != nil {
-		return errors.Join(err, gateways.Close(), containers.Close())
+		return err
+	}
+	demands, err := p.openDemand()
+	if err != nil {
+		return err
+	}
+	announce, err := p.announceReplica(one, gateways, ops)
+	if err != nil {
+		return err
 	}
 	s := sidecar.New(one, sidecar.NewMetrics(p.Metrics), log)
 
-	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRest()
-	var all errgroup.Group
-	all.Go(func() error { defer stopRest(); return s.Run(ctx, gateways, containers) })
-	all.Go(func() error { return role.Ended(ctx, p.announceReplica(ctx, one, gateways, ops)) })
-	all.Go(func() error { return p.report(rest, counted{as: "sidecar", name: one.Replica, meter: meter}) })
-	all.Go(func() error {
-		return p.ServeOps(rest, ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung) }})
-	})
-	return all.Wait()
+	return phase.Run(ctx,
+		phase.Phase{func(ctx context.Context) error { return s.Run(ctx, gateways, containers) }, announce},
+		phase.Phase{counted{as: "sidecar", name: one.Replica, meter: meter}.report(demands)},
+		phase.Phase{demands.Run, p.ServeOps(ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung) }})},
+	)
 }
 
 // bundleCacheFactor is how many times the memory of a host its bundles may take on disk.
@@ -122,20 +126,20 @@ func live(hung *atomic.Bool) error {
 }
 
 // announceReplica is announce for a sidecar, which uses Consul for nothing else.
-func (p *parts) announceReplica(ctx context.Context, one sidecar.Config, ln, ops net.Listener) error {
-	if !p.Config.Consul.Announce {
-		return nil
-	}
-	client, err := consulregistry.Connect(consulregistry.Options{Log: p.Log})
-	if err != nil {
-		return err
+func (p *parts) announceReplica(one sidecar.Config, ln, ops net.Listener) (phase.Job, error) {
+	var client *consulregistry.Client
+	if p.Config.Consul.Announce {
+		var err error
+		if client, err = consulregistry.Connect(consulregistry.Options{Log: p.Log}); err != nil {
+			return nil, err
+		}
 	}
 	var models []string
 	for _, v := range one.Models {
 		models = append(models, v.String())
 	}
 	meta := map[string]string{"replica": one.Replica, "models": strings.Join(models, ",")}
-	return p.announce(ctx, client, p.Config.Consul.Service, one.Replica, ln, ops, meta)
+	return p.announce(client, p.Config.Consul.Service, one.Replica, ln, ops, meta), nil
 }
 
 // drawToken draws a token and puts it into a file for the container, which may run

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"log/slog"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/cmd/topsail/streams"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 )
 
 // Stream serves the streams of the configuration until ctx ends, with a gateway in
@@ -21,6 +20,7 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 		return errors.New("no stream to serve: add a [[stream]] or a [[model_stream]] to the configuration (see docs/streams.md), or name another file with --config")
 	}
 	p := newParts(cfg, log)
+	defer p.Close()
 	name := role.Name(cfg.Streaming.Name)
 	e, err := p.openEdge(ctx, "stream", name)
 	if err != nil {
@@ -37,20 +37,19 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	ready := func() error { return errors.Join(e.ready(ctx), set.Ready()) }
+	demands, err := p.openDemand()
+	if err != nil {
+		return err
+	}
+	health := obs.Health{
+		Ready:      func() error { return errors.Join(e.ready(ctx), set.Ready()) },
+		Conditions: func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) },
+	}
 	// The gateway and the store outlive the jobs, which need them for what is in flight.
-	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRest()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { defer stopRest(); return set.Run(ctx) })
-	group.Go(func() error { return role.Ended(rest, gateway.Run(rest, nil)) })
-	group.Go(func() error { return role.Ended(rest, e.store.Run(rest)) })
-	group.Go(func() error { return role.Ended(rest, e.services.Run(rest)) })
-	group.Go(func() error { return role.Ended(ctx, p.announce(ctx, e.client, streamService, name, ops, ops, nil)) })
-	group.Go(func() error { return p.report(rest, e.counted()...) })
-	group.Go(func() error {
-		conditions := func() error { return errors.Join(e.store.Condition(), gateway.Conditions()) }
-		return p.ServeOps(rest, ops, obs.Health{Ready: ready, Conditions: conditions}, set.Page())
-	})
-	return group.Wait()
+	return phase.Run(ctx,
+		phase.Phase{set.Run, p.announce(e.client, streamService, name, ops, ops, nil)},
+		phase.Phase{func(ctx context.Context) error { return gateway.Run(ctx, nil) }},
+		e.reports(demands),
+		phase.Phase{e.store.Run, e.services.Run, demands.Run, p.ServeOps(ops, health, set.Page())},
+	)
 }

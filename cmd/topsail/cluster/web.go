@@ -11,15 +11,15 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
@@ -30,13 +30,14 @@ import (
 // Web serves management until ctx ends.
 func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	p := newParts(cfg, log)
+	defer p.Close()
 	ln, err := p.ListenWeb()
 	if err != nil {
 		return err
 	}
 	ops, err := p.ListenOps()
 	if err != nil {
-		return errors.Join(err, ln.Close())
+		return err
 	}
 	store, err := p.openStore(ctx, "web")
 	if err != nil {
@@ -58,23 +59,20 @@ func Web(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	adopt := func(ctx context.Context) error { return manage.Adopt(ctx, cfg, bundles, p.Log) }
-	for _, run := range append(m.runs(), store.Run, side.Run, adopt) {
-		group.Go(func() error { return role.Ended(ctx, run(ctx)) })
+	jobs := phase.Phase{
+		store.Run, side.Run,
+		func(ctx context.Context) error { return manage.Adopt(ctx, cfg, bundles, p.Log) },
+		p.announce(m.client, webService, role.Name(""), ln, ops, nil),
+		p.ServeOps(ops, obs.Health{
+			Ready:      func() error { return nil },
+			Conditions: func() error { return errors.Join(store.Condition(), bundles.Condition()) },
+		}),
+		p.ServeWeb(ln, side),
 	}
-	group.Go(func() error {
-		return role.Ended(ctx, p.announce(ctx, m.client, webService, role.Name(""), ln, ops, nil))
-	})
 	if keep := time.Duration(cfg.Web.BundlesKeptHours) * time.Hour; keep > 0 {
-		group.Go(func() error { return role.Ended(ctx, side.Collect(ctx, keep, store, p.Log)) })
+		jobs = append(jobs, func(ctx context.Context) error { return side.Collect(ctx, keep, store, p.Log) })
 	}
-	group.Go(func() error {
-		conditions := func() error { return errors.Join(store.Condition(), bundles.Condition()) }
-		return p.ServeOps(ctx, ops, obs.Health{Ready: func() error { return nil }, Conditions: conditions})
-	})
-	group.Go(func() error { return p.ServeWeb(ctx, ln, side) })
-	return group.Wait()
+	return phase.Run(ctx, append(jobs, m.jobs()...))
 }
 
 // bundles are those that all management processes share. Without Redis there is no key yet,
@@ -150,9 +148,9 @@ func (p *parts) newManagement(store *redisstore.Store) (*management, error) {
 	return m, nil
 }
 
-// runs are what keeps it up to date.
-func (m *management) runs() []func(context.Context) error {
-	return []func(context.Context) error{
+// jobs are what keeps it up to date.
+func (m *management) jobs() phase.Phase {
+	return phase.Phase{
 		m.replicas.follow, m.gateways.follow, m.schedulers.follow, m.sides.follow, m.streams.follow, m.health.follow, m.traffic.Run,
 		func(ctx context.Context) error {
 			return m.registry.Watch(ctx, func(list []serving.Endpoint) { m.replicas.registered.Store(&list) })
@@ -195,7 +193,7 @@ func (m *management) cluster(ctx context.Context) api.Cluster {
 		Processes: slices.Concat(m.gateways.shown(""), m.schedulers.shown(leader), m.sides.shown(""), m.streams.shown("")),
 	}
 	if state := m.store.State(); state.Alarm != "" {
-		c.Servers = append([]api.Server{{Name: "store", State: "failed", Detail: state.Alarm, Next: "decide with `topsail restore`; docs/operations.md says how"}}, c.Servers...)
+		c.Servers = append([]check.Finding{check.Bad("store", state.Alarm, "decide with `topsail restore`; docs/operations.md says how")}, c.Servers...)
 	}
 	c.Alarms = manage.Alarms(c.Servers, m.traffic, m.replicas.Replicas())
 	return c

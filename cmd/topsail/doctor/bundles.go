@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/web/artifact"
 )
@@ -30,15 +31,15 @@ const reserve = 500 * time.Millisecond
 
 // bundles compares the archives in a folder with their digests, the small ones first, as far
 // as the time goes.
-func bundles(ctx context.Context, dir string) []Finding {
-	const check = "bundles on disk"
+func bundles(ctx context.Context, dir string) []check.Finding {
+	const name = "bundles on disk"
 	if dir == "" || missing(dir) {
 		return nil
 	}
 	folder := artifact.FolderAt(dir)
 	list, err := folder.List(ctx)
 	if err != nil {
-		return []Finding{Broken(ctx, check, err, "give the user of this process access to the folder, or set web.bundles")}
+		return []check.Finding{check.Broken(ctx, name, err, "give the user of this process access to the folder, or set web.bundles")}
 	}
 	slices.SortFunc(list, func(a, b bundle.Stored) int { return cmp.Compare(a.Size, b.Size) })
 	if end, ok := ctx.Deadline(); ok {
@@ -57,15 +58,15 @@ func bundles(ctx context.Context, dir string) []Finding {
 			damaged = append(damaged, fmt.Sprintf("%s: %v", filepath.Base(folder.Path(one.Digest)), err))
 		}
 	}
-	f := Good(check, "%d of %d in %s match their digests", compared-len(damaged), len(list), dir)
+	f := check.Good(name, "%d of %d in %s match their digests", compared-len(damaged), len(list), dir)
 	if left := len(list) - compared; left > 0 {
 		f.Detail += fmt.Sprintf("; the %d largest were not checked for lack of time, and each node checks them when it unpacks them", left)
 	}
 	if len(damaged) > 0 {
-		f.State, f.Next = Fail, "upload these bundles again (`topsail artifact push`), which replaces them; replicas that have them unpacked keep running"
+		f.State, f.Next = check.Failed, "upload these bundles again (`topsail artifact push`), which replaces them; replicas that have them unpacked keep running"
 		f.Detail = strings.Join(damaged, "; ") + "; " + f.Detail
 	}
-	return []Finding{f}
+	return []check.Finding{f}
 }
 
 // intact says what is wrong with an archive, or nil. It returns soon after ctx has ended.

@@ -12,21 +12,22 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 func TestBundles(t *testing.T) {
 	for name, test := range map[string]struct {
 		damage func(path string) error
-		want   State
+		want   check.State
 		says   string
 	}{
-		"whole":      {func(string) error { return nil }, OK, "2 of 2"},
-		"flipped":    {func(path string) error { return os.WriteFile(path, []byte("the archivf"), 0o600) }, Fail, "1 of 2"},
-		"cut":        {func(path string) error { return os.Truncate(path, 4) }, Fail, "1 of 2"},
-		"emptied":    {func(path string) error { return os.Truncate(path, 0) }, Fail, "1 of 2"},
-		"removed":    {os.Remove, OK, "1 of 1"},
-		"unreadable": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, Fail, "cannot be read"},
-		"stranger":   {func(path string) error { return os.WriteFile(path+".old", nil, 0o600) }, OK, "2 of 2"},
+		"whole":      {func(string) error { return nil }, check.OK, "2 of 2"},
+		"flipped":    {func(path string) error { return os.WriteFile(path, []byte("the archivf"), 0o600) }, check.Failed, "1 of 2"},
+		"cut":        {func(path string) error { return os.Truncate(path, 4) }, check.Failed, "1 of 2"},
+		"emptied":    {func(path string) error { return os.Truncate(path, 0) }, check.Failed, "1 of 2"},
+		"removed":    {os.Remove, check.OK, "1 of 1"},
+		"unreadable": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, check.Failed, "cannot be read"},
+		"stranger":   {func(path string) error { return os.WriteFile(path+".old", nil, 0o600) }, check.OK, "2 of 2"},
 	} {
 		dir := t.TempDir()
 		var path string
@@ -43,7 +44,7 @@ func TestBundles(t *testing.T) {
 		if len(found) != 1 || found[0].State != test.want || !strings.Contains(found[0].Detail, test.says) {
 			t.Fatalf("%s: got %+v", name, found)
 		}
-		if named := strings.Contains(found[0].Detail, filepath.Base(path)); named != (test.want == Fail) {
+		if named := strings.Contains(found[0].Detail, filepath.Base(path)); named != (test.want == check.Failed) {
 			t.Errorf("%s: got %+v", name, found)
 		}
 		late, cancel := context.WithTimeout(t.Context(), reserve/2)
@@ -65,7 +66,7 @@ func TestBundleFolder(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", at, got, want)
 		}
 	}
-	if Within <= reserve+time.Second {
+	if check.Within <= reserve+time.Second {
 		t.Error("there is no time to compare bundles")
 	}
 }

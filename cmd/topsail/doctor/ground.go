@@ -11,75 +11,77 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
-// Unreadable is the finding about a configuration that cannot be used, without which
-// nothing else can be checked.
-func Unreadable(err error) []Finding {
-	return []Finding{Finding{Check: "configuration", State: Fail, Detail: err.Error(), Next: "correct the setting; docs/configuration.md lists all of them"}.tidy()}
+// Unreadable is the check of a configuration that cannot be used, without which nothing else can be checked.
+func Unreadable(err error) check.Check {
+	return func(ctx context.Context) []check.Finding {
+		return []check.Finding{check.Broken(ctx, "configuration", err, "correct the setting; docs/configuration.md lists all of them")}
+	}
 }
 
 // Ground checks what every mode stands on.
-func Ground(cfg *config.Config) []Check {
-	return []Check{
-		func(context.Context) []Finding { return configuration(cfg) },
-		func(context.Context) []Finding { return []Finding{dataDir(cfg.DataDir)} },
-		func(context.Context) []Finding { return space(cfg) },
-		func(ctx context.Context) []Finding { return bundles(ctx, bundleFolder(cfg)) },
-		func(context.Context) []Finding { return certificates(cfg.TLS, time.Now()) },
+func Ground(cfg *config.Config) []check.Check {
+	return []check.Check{
+		func(context.Context) []check.Finding { return configuration(cfg) },
+		func(context.Context) []check.Finding { return []check.Finding{dataDir(cfg.DataDir)} },
+		func(context.Context) []check.Finding { return space(cfg) },
+		func(ctx context.Context) []check.Finding { return bundles(ctx, bundleFolder(cfg)) },
+		func(context.Context) []check.Finding { return certificates(cfg.TLS, time.Now()) },
 	}
 }
 
 // space judges the file system of the data directory, and that of the bundles where they lie
 // elsewhere.
-func space(cfg *config.Config) []Finding {
-	all := []Finding{freeSpace("free space", cfg.DataDir)}
+func space(cfg *config.Config) []check.Finding {
+	all := []check.Finding{freeSpace("free space", cfg.DataDir)}
 	if at := bundleFolder(cfg); at != "" && cfg.Web.Bundles != "" {
 		all = append(all, freeSpace("free space for bundles", at))
 	}
 	return all
 }
 
-func configuration(cfg *config.Config) []Finding {
-	f := Good("configuration", "%s: %d apps, %d model versions", cfg.File, len(cfg.Apps), len(cfg.Versions))
+func configuration(cfg *config.Config) []check.Finding {
+	f := check.Good("configuration", "%s: %d apps, %d model versions", cfg.File, len(cfg.Apps), len(cfg.Versions))
 	if cfg.File == "" {
 		f.Detail = "no file: the defaults, variables and flags apply"
 	}
-	all := []Finding{f}
+	all := []check.Finding{f}
 	for _, w := range cfg.Warnings {
-		all = append(all, Finding{"configuration", Warn, w, "correct or unset the variable"})
+		all = append(all, check.Warning("configuration", w, "correct or unset the variable"))
 	}
 	return all
 }
 
 // dataDir writes a file into the folder, or into the one that it would be made in: to
 // make it here could give it to the wrong user.
-func dataDir(dir string) Finding {
-	const check, next = "data directory", "give the user of this process access to the folder, or set data_dir"
+func dataDir(dir string) check.Finding {
+	const name, next = "data directory", "give the user of this process access to the folder, or set data_dir"
 	at := existing(dir)
 	probe, err := os.CreateTemp(at, ".topsail-doctor-*")
 	if err != nil {
-		return Finding{check, Fail, fmt.Sprintf("%s cannot be written: %v", dir, err), next}
+		return check.Bad(name, fmt.Sprintf("%s cannot be written: %v", dir, err), next)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return Finding{check, Fail, err.Error(), next}
+		return check.Bad(name, err.Error(), next)
 	}
 	if at != dir {
-		return Good(check, "%s is made at the first start", dir)
+		return check.Good(name, "%s is made at the first start", dir)
 	}
-	return Good(check, "%s can be written", dir)
+	return check.Good(name, "%s can be written", dir)
 }
 
 // soon is how long before its expiry a certificate is reported.
 const soon = 14 * 24 * time.Hour
 
 // certificates checks those of the settings [tls], if there are any.
-func certificates(set config.TLS, now time.Time) []Finding {
-	var all []Finding
+func certificates(set config.TLS, now time.Time) []check.Finding {
+	var all []check.Finding
 	if set.CertFile != "" {
 		f := certificate("certificate", set.CertFile, now)
-		if _, err := tls.LoadX509KeyPair(set.CertFile, set.KeyFile); err != nil && f.State != Fail {
-			f = Finding{"certificate", Fail, err.Error(), "put a certificate and its matching key into tls.cert_file and tls.key_file"}
+		if _, err := tls.LoadX509KeyPair(set.CertFile, set.KeyFile); err != nil && f.State != check.Failed {
+			f = check.Bad("certificate", err.Error(), "put a certificate and its matching key into tls.cert_file and tls.key_file")
 		}
 		all = append(all, f)
 	}
@@ -90,17 +92,17 @@ func certificates(set config.TLS, now time.Time) []Finding {
 }
 
 // certificate judges the first one of a file to end.
-func certificate(check, path string, now time.Time) Finding {
+func certificate(name, path string, now time.Time) check.Finding {
 	end, err := firstEnd(path)
 	if err != nil {
-		return Finding{check, Fail, fmt.Sprintf("%s: %v", path, err), "put certificates in PEM there"}
+		return check.Bad(name, fmt.Sprintf("%s: %v", path, err), "put certificates in PEM there")
 	}
-	f := Good(check, "%s is valid until %s", path, end.Format(time.DateOnly))
+	f := check.Good(name, "%s is valid until %s", path, end.Format(time.DateOnly))
 	switch left := end.Sub(now); {
 	case left <= 0:
-		f.State, f.Detail = Fail, fmt.Sprintf("%s expired at %s", path, end.Format(time.RFC3339))
+		f.State, f.Detail = check.Failed, fmt.Sprintf("%s expired at %s", path, end.Format(time.RFC3339))
 	case left < soon:
-		f.State, f.Detail = Warn, fmt.Sprintf("%s expires in %d days, at %s", path, int(left.Hours()/24), end.Format(time.RFC3339))
+		f.State, f.Detail = check.Warn, fmt.Sprintf("%s expires in %d days, at %s", path, int(left.Hours()/24), end.Format(time.RFC3339))
 	default:
 		return f
 	}

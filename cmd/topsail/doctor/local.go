@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -32,36 +33,38 @@ func IsLocal(cfg *config.Config, getenv func(string) string) bool {
 }
 
 // Local checks what local mode needs beside the ground.
-func Local(cfg *config.Config) []Check {
+func Local(cfg *config.Config) []check.Check {
 	tls := access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, ServerName: cfg.TLS.ServerName}
-	checks := []Check{func(ctx context.Context) []Finding { return state(ctx, cfg.DataDir) }}
+	checks := []check.Check{func(ctx context.Context) []check.Finding { return state(ctx, cfg.DataDir) }}
 	for _, one := range []struct{ setting, addr, path string }{
 		{"gateway.addr", cfg.Gateway.Addr, "/health"}, {"web.addr", cfg.Web.Addr, "/health"}, {"ops.addr", cfg.Ops.Addr, "/health/live"},
 	} {
-		checks = append(checks, func(ctx context.Context) []Finding { return []Finding{port(ctx, tls, one.setting, one.addr, one.path)} })
+		checks = append(checks, func(ctx context.Context) []check.Finding {
+			return []check.Finding{port(ctx, tls, one.setting, one.addr, one.path)}
+		})
 	}
 	for _, v := range cfg.Versions {
 		if v.Service != nil {
-			checks = append(checks, func(ctx context.Context) []Finding { return service(ctx, v) })
+			checks = append(checks, func(ctx context.Context) []check.Finding { return service(ctx, v) })
 			continue
 		}
-		checks = append(checks, func(context.Context) []Finding { return []Finding{command(v)} })
+		checks = append(checks, func(context.Context) []check.Finding { return []check.Finding{command(v)} })
 	}
 	return checks
 }
 
 // port checks that an address is free.
-func port(ctx context.Context, tls access.TLS, setting, addr, path string) Finding {
+func port(ctx context.Context, tls access.TLS, setting, addr, path string) check.Finding {
 	var listen net.ListenConfig
 	ln, err := listen.Listen(ctx, "tcp", addr)
 	if err == nil {
 		ln.Close()
-		return Good(setting, "%s is free", addr)
+		return check.Good(setting, "%s is free", addr)
 	}
 	if Healthy(ctx, tls, addr, path) == nil {
-		return Good(setting, "%s is in use by topsail", addr)
+		return check.Good(setting, "%s is in use by topsail", addr)
 	}
-	return Broken(ctx, setting, err, "stop what uses it, or set another "+setting)
+	return check.Broken(ctx, setting, err, "stop what uses it, or set another "+setting)
 }
 
 // maxHealth bounds an answer about health, in bytes.
@@ -94,17 +97,17 @@ func Healthy(ctx context.Context, tls access.TLS, addr, path string) error {
 }
 
 // command checks that the command of a version is there, where its process would look.
-func command(v *serving.Version) Finding {
-	check := "model " + v.ModelID.String()
+func command(v *serving.Version) check.Finding {
+	model := "model " + v.ModelID.String()
 	if err := v.Container.Check(); err != nil {
-		return Finding{check, Fail, "it cannot start", err.Error()}
+		return check.Bad(model, "it cannot start", err.Error())
 	}
 	if len(v.Container.Command) == 0 {
-		return Good(check, "has no command of its own")
+		return check.Good(model, "has no command of its own")
 	}
 	name, dir := v.Container.Command[0], v.Container.Dir
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return Finding{check, Fail, fmt.Sprintf("its dir %s is not a folder", dir), "create the folder, or set the model's dir"}
+		return check.Bad(model, fmt.Sprintf("its dir %s is not a folder", dir), "create the folder, or set the model's dir")
 	}
 	look := name
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
@@ -112,7 +115,7 @@ func command(v *serving.Version) Finding {
 	}
 	path, err := exec.LookPath(look)
 	if err != nil {
-		return Finding{check, Fail, fmt.Sprintf("its command %s cannot be run: %v", name, err), "install it, or set the model's command"}
+		return check.Bad(model, fmt.Sprintf("its command %s cannot be run: %v", name, err), "install it, or set the model's command")
 	}
-	return Good(check, "runs %s", path)
+	return check.Good(model, "runs %s", path)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 // What a file system must have free, and should: in bytes, beside what the next bundle and the
@@ -23,25 +25,25 @@ type room struct{ bytes, files int64 }
 
 // freeSpace judges the file system of a folder, or of the one that it would be made in: a
 // bundle as large as the largest there, and a copy of the state, must fit in.
-func freeSpace(check, dir string) Finding {
+func freeSpace(name, dir string) check.Finding {
 	free, err := roomOf(existing(dir))
 	if err != nil {
-		return Finding{check, Fail, fmt.Sprintf("%s: %v", dir, err), "repair the disk, or set another folder"}
+		return check.Bad(name, fmt.Sprintf("%s: %v", dir, err), "repair the disk, or set another folder")
 	}
-	return judgeSpace(check, dir, free, leastBytes+largest(dir))
+	return judgeSpace(name, dir, free, leastBytes+largest(dir))
 }
 
-func judgeSpace(check, dir string, free room, need int64) Finding {
-	f := Good(check, "%s free for %s, which needs %s for the next bundle and the next copy of the state", inBytes(free.bytes), dir, inBytes(need))
+func judgeSpace(name, dir string, free room, need int64) check.Finding {
+	f := check.Good(name, "%s free for %s, which needs %s for the next bundle and the next copy of the state", inBytes(free.bytes), dir, inBytes(need))
 	switch {
 	case free.bytes < need:
-		f.State = Fail
+		f.State = check.Failed
 	case free.files >= 0 && free.files < leastFiles:
-		f.State, f.Detail = Fail, fmt.Sprintf("room for %d more files for %s", free.files, dir)
+		f.State, f.Detail = check.Failed, fmt.Sprintf("room for %d more files for %s", free.files, dir)
 	case free.files >= 0 && free.files < marginFiles:
-		f.State, f.Detail = Warn, fmt.Sprintf("room for %d more files for %s, and a bundle may have 10,000", free.files, dir)
+		f.State, f.Detail = check.Warn, fmt.Sprintf("room for %d more files for %s, and a bundle may have 10,000", free.files, dir)
 	case free.bytes < need+marginBytes:
-		f.State = Warn
+		f.State = check.Warn
 	default:
 		return f
 	}

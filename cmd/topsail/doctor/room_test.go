@@ -5,26 +5,28 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/internal/check"
 )
 
 func TestJudgeSpace(t *testing.T) {
 	const need = 100 << 20
 	for name, test := range map[string]struct {
 		free room
-		want State
+		want check.State
 		says string
 	}{
-		"room":            {room{need + marginBytes, marginFiles}, OK, "needs 100.0 MiB"},
-		"no bound":        {room{need + marginBytes, -1}, OK, ""},
-		"little":          {room{need + marginBytes - 1, marginFiles}, Warn, "free for /data"},
-		"just enough":     {room{need, marginFiles}, Warn, "100.0 MiB free"},
-		"too little":      {room{need - 1, marginFiles}, Fail, "needs 100.0 MiB"},
-		"nothing":         {room{0, marginFiles}, Fail, "0.0 MiB free"},
-		"few more files":  {room{need + marginBytes, leastFiles}, Warn, "100 more files"},
-		"hardly any file": {room{need + marginBytes, leastFiles - 1}, Fail, "99 more files"},
+		"room":            {room{need + marginBytes, marginFiles}, check.OK, "needs 100.0 MiB"},
+		"no bound":        {room{need + marginBytes, -1}, check.OK, ""},
+		"little":          {room{need + marginBytes - 1, marginFiles}, check.Warn, "free for /data"},
+		"just enough":     {room{need, marginFiles}, check.Warn, "100.0 MiB free"},
+		"too little":      {room{need - 1, marginFiles}, check.Failed, "needs 100.0 MiB"},
+		"nothing":         {room{0, marginFiles}, check.Failed, "0.0 MiB free"},
+		"few more files":  {room{need + marginBytes, leastFiles}, check.Warn, "100 more files"},
+		"hardly any file": {room{need + marginBytes, leastFiles - 1}, check.Failed, "99 more files"},
 	} {
 		f := judgeSpace("free space", "/data", test.free, need)
-		if f.State != test.want || !strings.Contains(f.Detail, test.says) || (f.Next == "") != (f.State == OK) {
+		if f.State != test.want || !strings.Contains(f.Detail, test.says) || (f.Next == "") != (f.State == check.OK) {
 			t.Errorf("%s: got %+v", name, f)
 		}
 	}
@@ -32,14 +34,14 @@ func TestJudgeSpace(t *testing.T) {
 
 // A full file system fails: /proc has no room at all.
 func TestFreeSpace(t *testing.T) {
-	if f := freeSpace("free space", "/proc"); f.State != Fail {
+	if f := freeSpace("free space", "/proc"); f.State != check.Failed {
 		t.Errorf("got %+v", f)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f := freeSpace("free space", filepath.Join(file, "below")); f.State != Fail {
+	if f := freeSpace("free space", filepath.Join(file, "below")); f.State != check.Failed {
 		t.Errorf("below a file: got %+v", f)
 	}
 	dir := filepath.Join(t.TempDir(), "new", "data")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -31,7 +32,7 @@ func used(t *testing.T, dir string, age time.Duration) *filestore.Store {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	s.KeepCopies(ctx) // the one of the start
+	_ = s.KeepCopies(ctx) // the one of the start
 	if age >= 0 {
 		entry := serving.AuditEntry{At: time.Now().Add(-age), Who: "ann", Action: "backup", Kind: "backup", Name: "b.tar"}
 		if err := s.AddAudit(t.Context(), entry); err != nil {
@@ -67,27 +68,27 @@ func TestState(t *testing.T) {
 	for name, test := range map[string]struct {
 		age    time.Duration // of the last backup; below zero: there is none
 		do     []func(t *testing.T, dir string)
-		states []State
+		states []check.State
 		says   string
 	}{
-		"none yet":                        {-1, []func(*testing.T, string){lose}, []State{OK}, "there is none yet"},
-		"good":                            {time.Hour, nil, []State{OK, OK}, "its newest copy is of 20"},
-		"good and never backed up":        {-1, nil, []State{OK, Warn}, "has no backup"},
-		"good and backed up long ago":     {8 * 24 * time.Hour, nil, []State{OK, Warn}, "b.tar, 8.0 days ago"},
-		"good and backed up 6.9 days ago": {166 * time.Hour, nil, []State{OK, OK}, "b.tar, 6.9 days ago"},
-		"missing beside bundles":          {-1, []func(*testing.T, string){lose, bundle}, []State{Fail}, "not a first start"},
+		"none yet":                        {-1, []func(*testing.T, string){lose}, []check.State{check.OK}, "there is none yet"},
+		"good":                            {time.Hour, nil, []check.State{check.OK, check.OK}, "its newest copy is of 20"},
+		"good and never backed up":        {-1, nil, []check.State{check.OK, check.Warn}, "has no backup"},
+		"good and backed up long ago":     {8 * 24 * time.Hour, nil, []check.State{check.OK, check.Warn}, "b.tar, 8.0 days ago"},
+		"good and backed up 6.9 days ago": {166 * time.Hour, nil, []check.State{check.OK, check.OK}, "b.tar, 6.9 days ago"},
+		"missing beside bundles":          {-1, []func(*testing.T, string){lose, bundle}, []check.State{check.Failed}, "not a first start"},
 		"missing beside copies": {-1, []func(*testing.T, string){func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, filestore.FileName)); err != nil {
 				t.Fatal(err)
 			}
-		}}, []State{Fail}, "start with --recover"},
+		}}, []check.State{check.Failed}, "start with --recover"},
 		"empty beside copies": {-1, []func(*testing.T, string){func(t *testing.T, dir string) {
 			if err := os.Truncate(filepath.Join(dir, filestore.FileName), 0); err != nil {
 				t.Fatal(err)
 			}
-		}}, []State{Fail}, "missing or empty"},
-		"the catalog is damaged": {-1, []func(*testing.T, string){spoil(`"input_type":"doubles"`, `"input_type":"doublex"`)}, []State{Fail}, "damaged: "},
-		"a state is damaged":     {-1, []func(*testing.T, string){spoil("learned much", "learned mucj")}, []State{Warn}, "are set aside"},
+		}}, []check.State{check.Failed}, "missing or empty"},
+		"the catalog is damaged": {-1, []func(*testing.T, string){spoil(`"input_type":"doubles"`, `"input_type":"doublex"`)}, []check.State{check.Failed}, "damaged: "},
+		"a state is damaged":     {-1, []func(*testing.T, string){spoil("learned much", "learned mucj")}, []check.State{check.Warn}, "are set aside"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -106,15 +107,15 @@ func TestState(t *testing.T) {
 func TestStateInUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
-		want State
+		want check.State
 		says string
 	}{
-		"never": {-1, Warn, "has no backup"}, "today": {time.Hour, OK, "b.tar, 0.0 days ago"}, "long ago": {8 * 24 * time.Hour, Warn, "b.tar, 8.0 days ago"},
+		"never": {-1, check.Warn, "has no backup"}, "today": {time.Hour, check.OK, "b.tar, 0.0 days ago"}, "long ago": {8 * 24 * time.Hour, check.Warn, "b.tar, 8.0 days ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := used(t, dir, test.age)
-			holds(t, state(t.Context(), dir), []State{OK, test.want}, "in use by a topsail", test.says)
+			holds(t, state(t.Context(), dir), []check.State{check.OK, test.want}, "in use by a topsail", test.says)
 			if err := errors.Join(s.Close(), os.Remove(filepath.Join(dir, "last-backup"))); err != nil {
 				t.Fatal(err)
 			}
@@ -123,21 +124,21 @@ func TestStateInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			holds(t, state(t.Context(), dir), []State{OK, test.want}, "in use by a topsail", test.says)
+			holds(t, state(t.Context(), dir), []check.State{check.OK, test.want}, "in use by a topsail", test.says)
 			if err := os.WriteFile(filepath.Join(dir, "last-backup"), []byte("2026-01-01T00:00:00Z b.tar 00000000\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			holds(t, state(t.Context(), dir), []State{OK, Fail}, "last-backup is damaged")
+			holds(t, state(t.Context(), dir), []check.State{check.OK, check.Failed}, "last-backup is damaged")
 		})
 	}
 }
 
-func holds(t *testing.T, found []Finding, states []State, says ...string) {
+func holds(t *testing.T, found []check.Finding, states []check.State, says ...string) {
 	t.Helper()
 	text := ""
 	for i, f := range found {
 		text += f.Detail + "; " + f.Next + "\n"
-		if len(found) != len(states) || f.State != states[i] || (f.Next == "") != (f.State == OK) {
+		if len(found) != len(states) || f.State != states[i] || (f.Next == "") != (f.State == check.OK) {
 			t.Fatalf("got %+v", found)
 		}
 	}
@@ -164,19 +165,19 @@ func TestLastBackup(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		log  entries
-		want State
+		want check.State
 		says string
 	}{
-		"none":              {entries{}, Warn, "has no backup"},
-		"unreadable":        {entries{err: errors.New("no route")}, Fail, "no route"},
-		"young":             {entries{list: []serving.AuditEntry{at("backup", tooOld-time.Minute)}}, OK, "backup.tar, 7.0 days ago"},
-		"old":               {entries{list: []serving.AuditEntry{at("backup", tooOld+time.Minute)}}, Warn, "backup.tar, 7.0 days ago"},
-		"restored since":    {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("backup", 2*24*time.Hour)}}, OK, "backup.tar, 2.0 days ago"},
-		"only restored":     {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("recover", time.Hour)}}, Warn, "has no backup"},
-		"the newest counts": {entries{list: []serving.AuditEntry{at("backup", time.Hour), at("backup", 30*24*time.Hour)}}, OK, "0.0 days ago"},
+		"none":              {entries{}, check.Warn, "has no backup"},
+		"unreadable":        {entries{err: errors.New("no route")}, check.Failed, "no route"},
+		"young":             {entries{list: []serving.AuditEntry{at("backup", tooOld-time.Minute)}}, check.OK, "backup.tar, 7.0 days ago"},
+		"old":               {entries{list: []serving.AuditEntry{at("backup", tooOld+time.Minute)}}, check.Warn, "backup.tar, 7.0 days ago"},
+		"restored since":    {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("backup", 2*24*time.Hour)}}, check.OK, "backup.tar, 2.0 days ago"},
+		"only restored":     {entries{list: []serving.AuditEntry{at("restore", time.Hour), at("recover", time.Hour)}}, check.Warn, "has no backup"},
+		"the newest counts": {entries{list: []serving.AuditEntry{at("backup", time.Hour), at("backup", 30*24*time.Hour)}}, check.OK, "0.0 days ago"},
 	} {
 		got := LastBackup(t.Context(), test.log)
-		if got.State != test.want || !strings.Contains(got.Detail, test.says) || (got.Next == "") != (got.State == OK) {
+		if got.State != test.want || !strings.Contains(got.Detail, test.says) || (got.Next == "") != (got.State == check.OK) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

@@ -25,7 +25,8 @@ import (
 
 // fleet runs the replicas that it is asked for. It is the twin of Nomad.
 type fleet struct {
-	ctx         context.Context // of all replicas
+	ctx         context.Context // of all replicas, which stop ends
+	stop        context.CancelFunc
 	catalog     func() *serving.Catalog
 	dataDir     string
 	guard       []string                   // the command that guards child processes
@@ -65,9 +66,10 @@ type member struct {
 	before *member // which it replaces, until that has been stopped; else nil
 }
 
-// newFleet runs nothing yet. Its replicas run until ctx ends.
-func newFleet(ctx context.Context, catalog func() *serving.Catalog) *fleet {
-	return &fleet{ctx: ctx, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]*member{}, gpus: nvidia.NewPool(nvidia.List), replaceWithin: time.Minute}
+// newFleet runs nothing yet. Its replicas run until Run ends.
+func newFleet(catalog func() *serving.Catalog) *fleet {
+	ctx, stop := context.WithCancel(context.Background())
+	return &fleet{ctx: ctx, stop: stop, catalog: catalog, jobs: map[serving.ModelID]*job{}, names: map[string]*member{}, gpus: nvidia.NewPool(nvidia.List), replaceWithin: time.Minute}
 }
 
 // Jobs lists the jobs by model and version.
@@ -153,8 +155,13 @@ func (f *fleet) Remove(ctx context.Context, id serving.ModelID, change serving.J
 	return nil
 }
 
-// wait returns when all replicas have ended, which they do after the fleet's context.
-func (f *fleet) wait() { f.running.Wait() }
+// Run lets replicas run until ctx ends, and waits for them to end.
+func (f *fleet) Run(ctx context.Context) error {
+	<-ctx.Done()
+	f.stop()
+	f.running.Wait()
+	return nil
+}
 
 // replace starts a replica of v for each there is, and stops the old ones when the
 // new ones are ready, are not within replaceWithin, or lack the GPUs that the old ones have.

@@ -124,12 +124,14 @@ func TestGPUs(t *testing.T) {
 }
 
 func fleetWith(t *testing.T, replaceWithin time.Duration) *fleet {
-	ctx, stop := context.WithCancel(context.Background())
-	f := newFleet(ctx, func() *serving.Catalog { return &serving.Catalog{} })
+	f := newFleet(func() *serving.Catalog { return &serving.Catalog{} })
 	f.dataDir, f.guard = t.TempDir(), []string{os.Args[0], "guard", "--"}
 	f.registry, f.local, f.metrics, f.demand = inprocess.NewRegistry(), new(rpc.Local), sidecar.NewMetrics(obs.NewRegistry()), demand.NewMeter()
 	f.log, f.replaceWithin = slog.New(slog.DiscardHandler), replaceWithin
-	t.Cleanup(func() { stop(); f.wait() })
+	running, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- f.Run(running) }()
+	t.Cleanup(func() { stop(); <-ended })
 	return f
 }
 

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
@@ -25,6 +23,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/scheduler"
 	"github.com/topsail-serving/topsail/serving"
@@ -49,11 +48,11 @@ const bundleCacheBytes = 4 << 30
 // Run serves until ctx ends, then drains and stops everything it started.
 func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	base := role.New(cfg, opt.Log)
+	defer base.Close()
 	listeners, err := listen(base)
 	if err != nil {
 		return err
 	}
-	defer listeners.close()
 	if opt.Recover {
 		if err := filestore.Recover(ctx, cfg.DataDir, opt.Log); err != nil {
 			return err
@@ -93,17 +92,7 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	// The streams go first, and then the gateway, so that it answers what it has with
-	// replicas that still run; then the scheduler, then the replicas, then the rest.
-	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopAnswering()
-	scheduling, stopScheduling := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopScheduling()
-	replicas, stopReplicas := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopReplicas()
-	rest, stopRest := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopRest()
-	fleet := newFleet(replicas, store.Catalog)
+	fleet := newFleet(store.Catalog)
 	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
 	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), folder.Path
 	if fleet.bundleCache, err = openBundleCache(cfg.DataDir, folder.Path); err != nil {
@@ -135,36 +124,21 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		return err
 	}
 
-	var all errgroup.Group
-	all.Go(func() error {
-		defer stopAnswering()
-		err := streaming.Run(ctx)
-		<-ctx.Done() // there may be none
-		return err
-	})
-	all.Go(func() error { defer stopScheduling(); return edge.Run(answering, listeners.gateway) })
-	all.Go(func() error { defer stopReplicas(); return role.Ended(scheduling, scheduler.Run(scheduling, always{})) })
-	all.Go(func() error {
-		defer stopRest()
-		err := role.Ended(replicas, calls.Run(replicas))
-		fleet.wait()
-		return err
-	})
-	all.Go(func() error { report(rest, "gateway", asked, demands); return nil })
-	all.Go(func() error { report(rest, "sidecar", served, demands); return nil })
-	all.Go(func() error {
-		conditions := func() error {
-			return errors.Join(store.Condition(), bundles.Condition(), manage.Missing(rest, store.Catalog(), bundles), edge.Conditions(), streaming.Ready(), view.conditions())
-		}
-		return base.ServeOps(rest, listeners.ops, obs.Health{Ready: view.ready, Conditions: conditions}, streaming.Page())
-	})
-	all.Go(func() error { return base.ServeWeb(rest, listeners.web, side) })
-	all.Go(func() error { return side.Run(rest) })
-	all.Go(func() error { store.KeepCopies(rest); return nil })
-	all.Go(func() error { view.usage.follow(rest); return nil })
-	all.Go(func() error { return role.Ended(rest, collector.Run(rest)) })
-	all.Go(func() error { greet(ctx, opt.Out, view, base.Scheme(), listeners); return nil })
-	return all.Wait()
+	health := obs.Health{Ready: view.ready, Conditions: func() error {
+		return errors.Join(store.Condition(), bundles.Condition(), manage.Missing(context.WithoutCancel(ctx), store.Catalog(), bundles), edge.Conditions(), streaming.Ready(), view.conditions())
+	}}
+	// The gateway answers what it has with replicas that still run, and the scheduler starts none while they stop.
+	return phase.Run(ctx,
+		phase.Phase{streaming.Run, greet(opt.Out, view, base.Scheme(), listeners)},
+		phase.Phase{func(ctx context.Context) error { return edge.Run(ctx, listeners.gateway) }},
+		phase.Phase{func(ctx context.Context) error { return scheduler.Run(ctx, always{}) }},
+		phase.Phase{fleet.Run, calls.Run},
+		phase.Phase{
+			report("gateway", asked, demands), report("sidecar", served, demands),
+			base.ServeOps(listeners.ops, health, streaming.Page()), base.ServeWeb(listeners.web, side), side.Run,
+			store.KeepCopies, view.usage.follow, collector.Run,
+		},
+	)
 }
 
 // storeMetrics shows how the state is.
@@ -180,9 +154,9 @@ func storeMetrics(metrics *obs.Registry, store *filestore.Store) {
 }
 
 // report counts demand second by second.
-func report(ctx context.Context, role string, meter *demand.Meter, to *inprocess.Demand) {
+func report(role string, meter *demand.Meter, to *inprocess.Demand) phase.Job {
 	reporter := demand.Reporter{Source: serving.DemandSource{Role: role, Name: "local"}, Meter: meter, Sink: to}
-	reporter.Run(ctx)
+	return func(ctx context.Context) error { reporter.Run(ctx); return nil }
 }
 
 // unfenced is the catalog of the only scheduler there is.
@@ -227,20 +201,10 @@ func listen(base *role.Base) (*listeners, error) {
 		into   *net.Listener
 		listen func() (net.Listener, error)
 	}{{&l.gateway, base.ListenGateway}, {&l.grpc, base.ListenGRPC}, {&l.web, base.ListenWeb}, {&l.ops, base.ListenOps}} {
-		ln, err := one.listen()
-		if err != nil {
-			l.close()
+		var err error
+		if *one.into, err = one.listen(); err != nil {
 			return nil, err
 		}
-		*one.into = ln
 	}
 	return l, nil
-}
-
-func (l *listeners) close() {
-	for _, ln := range []net.Listener{l.gateway, l.grpc, l.web, l.ops} {
-		if ln != nil {
-			ln.Close()
-		}
-	}
 }

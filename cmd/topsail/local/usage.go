@@ -27,13 +27,13 @@ type used struct {
 }
 
 // follow looks until ctx ends.
-func (u *usage) follow(ctx context.Context) {
+func (u *usage) follow(ctx context.Context) error {
 	tick := time.NewTicker(usageEvery)
 	defer tick.Stop()
 	for at := time.Now(); ; {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 		next := time.Now()

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
@@ -78,16 +79,17 @@ func (v *view) cluster(ctx context.Context) api.Cluster {
 			Role: "local", Name: "local", Addr: v.addr, State: "ok", Leader: true, Revision: revision,
 			Detail: "gateway, scheduler and management in one process, since " + v.started.UTC().Format(time.RFC3339),
 		}},
-		Servers: []api.Server{{Name: "store", State: "ok", Detail: fmt.Sprintf("the file in the data directory, at revision %d", revision), Checked: time.Now().UTC()}},
-	}
-	if err := v.store.Condition(); err != nil {
-		c.Servers[0].State, c.Servers[0].Detail = "failed", strings.ReplaceAll(err.Error(), "\n", "; ")
-	}
-	for _, f := range manage.CheckRoom(v.bundles, v.store.Catalog)(ctx) {
-		c.Servers = append(c.Servers, manage.Server(f))
+		Servers: check.Run(ctx, []check.Check{v.checkStore, manage.CheckRoom(v.bundles, v.store.Catalog)}),
 	}
 	c.Alarms = manage.Alarms(c.Servers, v.traffic, v.replicas().Replicas())
 	return c
+}
+
+func (v *view) checkStore(ctx context.Context) []check.Finding {
+	if err := v.store.Condition(); err != nil {
+		return []check.Finding{check.Bad("store", strings.ReplaceAll(err.Error(), "\n", "; "), "")}
+	}
+	return []check.Finding{check.Good("store", "the file in the data directory, at revision %d", v.store.Catalog().Revision)}
 }
 
 // job is the command of a version's replicas. Variables are left out: they may be secrets.

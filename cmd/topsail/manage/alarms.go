@@ -1,11 +1,12 @@
 package manage
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/traffic"
@@ -17,31 +18,29 @@ const (
 )
 
 // Alarms are what a person should look at, the worst first.
-func Alarms(servers []api.Server, measured *traffic.Collector, replicas []api.Replica) []api.Alarm {
-	all := slices.Concat(serverAlarms(servers), appAlarms(measured.Now()), poolAlarms(measured.Pools(), replicas),
-		failoverAlarms(measured.FailedOver()), withdrawnAlarms(measured.Withdrawn()), streamAlarms(measured.Streams()), replicaAlarms(replicas))
-	slices.SortStableFunc(all, func(a, b api.Alarm) int { return cmp.Compare(a.Severity, b.Severity) }) // failed, warn
-	return all
+func Alarms(servers []check.Finding, measured *traffic.Collector, replicas []api.Replica) []check.Finding {
+	return check.Problems(slices.Concat(ofServers(servers), ofApps(measured.Now()), ofPools(measured.Pools(), replicas),
+		ofFailovers(measured.FailedOver()), ofWithdrawn(measured.Withdrawn()), ofStreams(measured.Streams()), ofReplicas(replicas)))
 }
 
-func failoverAlarms(failed []serving.ModelID) []api.Alarm {
-	var list []api.Alarm
+func ofFailovers(failed []serving.ModelID) []check.Finding {
+	var list []check.Finding
 	for _, id := range failed {
-		list = append(list, api.Alarm{
-			Severity: "failed", Kind: "version", Name: id.String(),
-			Text: fmt.Sprintf("%v has lost all its replicas; the version before it answers", id), Next: "look at the state and the logs of its replicas",
+		list = append(list, check.Finding{
+			State: check.Failed, Kind: "version", Name: id.String(),
+			Detail: fmt.Sprintf("%v has lost all its replicas; the version before it answers", id), Next: "look at the state and the logs of its replicas",
 		})
 	}
 	return list
 }
 
-func withdrawnAlarms(withdrawn []api.Withdrawn) []api.Alarm {
-	var list []api.Alarm
+func ofWithdrawn(withdrawn []api.Withdrawn) []check.Finding {
+	var list []check.Finding
 	for _, w := range withdrawn {
-		list = append(list, api.Alarm{
-			Severity: "warn", Kind: "app", Name: w.App, Withdrawn: w.Version.String(),
-			Text: fmt.Sprintf("the policy of app %s has withdrawn %v, which did worse than the version beside it", w.App, w.Version),
-			Next: fmt.Sprintf("`topsail app learned %s` says why; another canary, or policy, ends this", w.App),
+		list = append(list, check.Finding{
+			State: check.Warn, Kind: "app", Name: w.App, Withdrawn: w.Version.String(),
+			Detail: fmt.Sprintf("the policy of app %s has withdrawn %v, which did worse than the version beside it", w.App, w.Version),
+			Next:   fmt.Sprintf("`topsail app learned %s` says why; another canary, or policy, ends this", w.App),
 		})
 	}
 	return list
@@ -50,19 +49,19 @@ func withdrawnAlarms(withdrawn []api.Withdrawn) []api.Alarm {
 // streamsWait is for how long a stream may wait for the capacity of its model, in seconds.
 const streamsWait = 30
 
-func streamAlarms(streams map[string]*api.StreamNow) []api.Alarm {
-	var list []api.Alarm
+func ofStreams(streams map[string]*api.StreamNow) []check.Finding {
+	var list []check.Finding
 	for _, name := range slices.Sorted(maps.Keys(streams)) {
 		now := streams[name]
 		for _, condition := range now.Conditions {
-			list = append(list, api.Alarm{
-				Severity: "failed", Kind: "stream", Name: name, Text: fmt.Sprintf("stream %s %s", name, condition),
+			list = append(list, check.Finding{
+				State: check.Failed, Kind: "stream", Name: name, Detail: fmt.Sprintf("stream %s %s", name, condition),
 				Next: "see the log of the process that serves it, or /streams on its ops port",
 			})
 		}
 		if now.Waiting >= streamsWait && len(now.Conditions) == 0 {
-			list = append(list, api.Alarm{
-				Severity: "warn", Kind: "stream", Name: name, Text: fmt.Sprintf("no record of stream %s has been answered for %.0f s", name, now.Waiting),
+			list = append(list, check.Finding{
+				State: check.Warn, Kind: "stream", Name: name, Detail: fmt.Sprintf("no record of stream %s has been answered for %.0f s", name, now.Waiting),
 				Next: "look at the replicas of its model",
 			})
 		}
@@ -70,25 +69,24 @@ func streamAlarms(streams map[string]*api.StreamNow) []api.Alarm {
 	return list
 }
 
-func serverAlarms(servers []api.Server) []api.Alarm {
-	list := []api.Alarm{}
-	for _, s := range servers {
-		if s.State == "failed" || s.State == "warn" {
-			list = append(list, api.Alarm{Severity: s.State, Text: s.Name + ": " + s.Detail, Next: s.Next, Kind: "server", Name: s.Name})
-		}
+// ofServers are findings about servers as they read beside those of other things.
+func ofServers(servers []check.Finding) []check.Finding {
+	list := slices.Clone(servers)
+	for i, s := range list {
+		list[i].Kind, list[i].Detail, list[i].Checked = "server", s.Name+": "+s.Detail, time.Time{}
 	}
 	return list
 }
 
-func appAlarms(traffic api.TrafficNow) []api.Alarm {
-	var list []api.Alarm
+func ofApps(traffic api.TrafficNow) []check.Finding {
+	var list []check.Finding
 	for _, a := range traffic.Apps {
 		if a.Rate < someTraffic || a.Attainment == nil || *a.Attainment >= lowAttainment {
 			continue
 		}
-		alarm := api.Alarm{
-			Severity: "warn", Kind: "app", Name: a.App,
-			Text: fmt.Sprintf("more than 1 %% of the answers of app %s are defaults", a.App), // of which figures say how many
+		alarm := check.Finding{
+			State: check.Warn, Kind: "app", Name: a.App,
+			Detail: fmt.Sprintf("more than 1 %% of the answers of app %s are defaults", a.App), // of which figures say how many
 		}
 		worst, most := "", 0.0
 		for cause, rate := range a.Causes {
@@ -98,7 +96,7 @@ func appAlarms(traffic api.TrafficNow) []api.Alarm {
 		}
 		alarm.Next = causeAdvice(worst)
 		if *a.Attainment < 0.5 {
-			alarm.Severity, alarm.Text = "failed", fmt.Sprintf("more than half of the answers of app %s are defaults", a.App)
+			alarm.State, alarm.Detail = check.Failed, fmt.Sprintf("more than half of the answers of app %s are defaults", a.App)
 		}
 		list = append(list, alarm)
 	}
@@ -120,8 +118,8 @@ func causeAdvice(cause string) string {
 	}[cause]
 }
 
-func poolAlarms(pools []api.Pool, replicas []api.Replica) []api.Alarm {
-	var list []api.Alarm
+func ofPools(pools []api.Pool, replicas []api.Replica) []check.Finding {
+	var list []check.Finding
 	for _, p := range pools {
 		name := p.Model + ":" + p.Version
 		// For the first time, as after each deployment.
@@ -130,22 +128,22 @@ func poolAlarms(pools []api.Pool, replicas []api.Replica) []api.Alarm {
 		})
 		switch {
 		case p.Desired > 0 && p.Ready == 0 && !starting:
-			list = append(list, api.Alarm{Severity: "failed", Kind: "version", Name: name,
-				Text: fmt.Sprintf("%s has no ready replica, of %d wanted", name, p.Desired), Next: "look at the state and the logs of its replicas"})
+			list = append(list, check.Finding{State: check.Failed, Kind: "version", Name: name,
+				Detail: fmt.Sprintf("%s has no ready replica, of %d wanted", name, p.Desired), Next: "look at the state and the logs of its replicas"})
 		case p.Alarm || p.Problem:
-			list = append(list, api.Alarm{Severity: "warn", Kind: "version", Name: name,
-				Text: fmt.Sprintf("%s has %d of %d replicas, and cannot be scaled as decided", name, p.Ready, p.Desired), Next: "see the decisions on the scaling page"})
+			list = append(list, check.Finding{State: check.Warn, Kind: "version", Name: name,
+				Detail: fmt.Sprintf("%s has %d of %d replicas, and cannot be scaled as decided", name, p.Ready, p.Desired), Next: "see the decisions on the scaling page"})
 		}
 	}
 	return list
 }
 
-func replicaAlarms(replicas []api.Replica) []api.Alarm {
-	var list []api.Alarm
+func ofReplicas(replicas []api.Replica) []check.Finding {
+	var list []check.Finding
 	for _, r := range replicas {
 		if r.State == "failed" || r.State == "ejected" {
-			list = append(list, api.Alarm{Severity: "warn", Kind: "replica", Name: r.ID,
-				Text: fmt.Sprintf("replica %s is %s: %s", r.ID, r.State, r.Reason), Next: "see its logs"})
+			list = append(list, check.Finding{State: check.Warn, Kind: "replica", Name: r.ID,
+				Detail: fmt.Sprintf("replica %s is %s: %s", r.ID, r.State, r.Reason), Next: "see its logs"})
 		}
 	}
 	return list

@@ -6,8 +6,8 @@ import (
 	"github.com/topsail-serving/topsail/web/api"
 )
 
-// TestPoolAlarms: a version without a ready replica is an alarm, but not while its first ones start.
-func TestPoolAlarms(t *testing.T) {
+// TestOfPools: a version without a ready replica is an alarm, but not while its first ones start.
+func TestOfPools(t *testing.T) {
 	replica := func(state string, restarts int) []api.Replica {
 		return []api.Replica{{Model: "m", Version: "1", State: state, Restarts: restarts}, {Model: "m", Version: "2", State: "starting"}}
 	}
@@ -27,8 +27,8 @@ func TestPoolAlarms(t *testing.T) {
 		{api.Pool{Model: "m", Version: "1"}, nil, ""},
 	} {
 		said := ""
-		for _, a := range poolAlarms([]api.Pool{tt.pool}, tt.replicas) {
-			said += a.Text
+		for _, a := range ofPools([]api.Pool{tt.pool}, tt.replicas) {
+			said += a.Detail
 		}
 		if said != tt.want {
 			t.Errorf("%+v with %+v: %q, want %q", tt.pool, tt.replicas, said, tt.want)

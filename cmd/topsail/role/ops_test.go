@@ -30,7 +30,7 @@ func TestOpsAnswersToNoForeignName(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- b.ServeOps(ctx, ln, obs.Health{Ready: func() error { return nil }}) }()
+		go func() { ended <- b.ServeOps(ln, obs.Health{Ready: func() error { return nil }})(ctx) }()
 		defer func() { stop(); <-ended }()
 		for _, test := range []struct {
 			path, host string
@@ -81,7 +81,7 @@ func TestSilentHandshakes(t *testing.T) {
 	})}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- b.ServeOps(ctx, ln, obs.Health{Ready: func() error { return nil }}, encrypted) }()
+	go func() { ended <- b.ServeOps(ln, obs.Health{Ready: func() error { return nil }}, encrypted)(ctx) }()
 	defer func() { stop(); <-ended }()
 	for range 20 {
 		silent, err := net.Dial("tcp", ln.Addr().String())

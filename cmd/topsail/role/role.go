@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
@@ -19,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/budget"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 )
 
 // Base is the ground that a role is built on.
@@ -30,6 +30,7 @@ type Base struct {
 	Budget  *budget.Budget // of the requests and answers of all listeners that are under way
 
 	opsKeys *access.Keys
+	taken   []net.Listener
 }
 
 // New prepares the ground.
@@ -47,7 +48,7 @@ func New(cfg *config.Config, log *slog.Logger) *Base {
 	return b
 }
 
-// Listen takes the address of a setting, with TLS if there is a certificate.
+// Listen takes the address of a setting, with TLS if there is a certificate, until Close.
 func (b *Base) Listen(setting, addr string, requireClientCert bool) (net.Listener, error) {
 	return b.listen(setting, addr, requireClientCert, access.TLS.Listen)
 }
@@ -65,7 +66,15 @@ func (b *Base) listen(setting, addr string, requireClientCert bool, secure func(
 		ln.Close()
 		return nil, err
 	}
+	b.taken = append(b.taken, secured)
 	return secured, nil
+}
+
+// Close gives all addresses back.
+func (b *Base) Close() {
+	for _, ln := range b.taken {
+		_ = ln.Close() // it may have been served, and closed then
+	}
 }
 
 // ListenGateway, ListenWeb and ListenOps take the addresses of these roles.
@@ -171,32 +180,24 @@ func (b *Base) GRPC() grpcapi.Config {
 	return grpcapi.Config{Budget: b.Budget, MaxMessageBytes: g.MaxBodyBytes, MaxBatch: g.MaxBatch, MaxConnections: g.MaxConnections, DrainTimeout: g.DrainTimeout}
 }
 
-// ServeOps serves metrics and health on what ListenOps took, until ctx ends. ready says what is wrong with
-// the process, or nil. Without keys, metrics and profiles answer to no foreign name. As every
-// role has it, memory that is not needed is given back meanwhile.
-func (b *Base) ServeOps(ctx context.Context, ln net.Listener, health obs.Health, pages ...obs.Page) error {
+// ServeOps serves metrics and health on what ListenOps took. Without keys, metrics and profiles answer to no
+// foreign name. As every role has it, memory that is not needed is given back meanwhile.
+func (b *Base) ServeOps(ln net.Listener, health obs.Health, pages ...obs.Page) phase.Job {
 	protect := b.opsKeys.Handler
 	if b.opsKeys == nil {
 		protect = access.HostOf(b.Config.Ops.Addr).Handler
 	}
-	giving, stop := context.WithCancel(ctx)
-	var back sync.WaitGroup
-	defer back.Wait()
-	defer stop()
-	back.Go(func() { b.Budget.GiveBack(giving) })
 	l := obs.Listener{Listener: ln, Name: "ops", MaxConnections: b.Config.Ops.MaxConnections, Metrics: b.Metrics, Log: b.Log}
-	return obs.ServeOps(ctx, l, health, protect, pages...)
-}
-
-// ServeWeb serves management on what ListenWeb took, until ctx ends.
-func (b *Base) ServeWeb(ctx context.Context, ln net.Listener, h http.Handler) error {
-	return obs.ServeHTTP(ctx, obs.Listener{Listener: ln, Name: "management", MaxConnections: b.Config.Web.MaxConnections, Metrics: b.Metrics, Log: b.Log}, h)
-}
-
-// Ended leaves out the error that the context's own end is.
-func Ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	return func(ctx context.Context) error {
+		return phase.Run(ctx, phase.Phase{
+			func(ctx context.Context) error { return obs.ServeOps(ctx, l, health, protect, pages...) },
+			func(ctx context.Context) error { b.Budget.GiveBack(ctx); return nil },
+		})
 	}
-	return err
+}
+
+// ServeWeb serves management on what ListenWeb took.
+func (b *Base) ServeWeb(ln net.Listener, h http.Handler) phase.Job {
+	l := obs.Listener{Listener: ln, Name: "management", MaxConnections: b.Config.Web.MaxConnections, Metrics: b.Metrics, Log: b.Log}
+	return func(ctx context.Context) error { return obs.ServeHTTP(ctx, l, h) }
 }

@@ -19,7 +19,7 @@ const retryAnnounce = time.Second
 
 // announce puts the streams into the catalog, so that people see them and can suspend them,
 // and again whenever one that is served was deleted. Until ctx ends it tries on.
-func (s *Set) announce(ctx context.Context) {
+func (s *Set) announce(ctx context.Context) error {
 	for _, one := range s.announced {
 		s.put(ctx, one)
 	}
@@ -42,6 +42,7 @@ func (s *Set) announce(ctx context.Context) {
 			s.put(ctx, one)
 		}
 	}
+	return nil
 }
 
 // put announces one stream.

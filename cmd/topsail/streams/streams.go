@@ -10,9 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
@@ -21,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/schemaregistry"
 	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/internal/release"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
@@ -208,21 +206,17 @@ func openRedis(base *role.Base, name string, s *config.Source, member string, or
 // Run serves until ctx ends; then every job finishes what it has in flight, and leaves its
 // group.
 func (s *Set) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	defer stop()
+	var all phase.Phase
 	if len(s.jobs) > 0 {
-		telling.Go(func() { s.announce(ctx) })
+		all = append(all, s.announce)
 	}
 	for _, job := range s.data {
-		telling.Go(func() { job.FollowBacklog(ctx) })
+		all = append(all, job.FollowBacklog)
 	}
-	var all errgroup.Group
 	for i, job := range s.jobs {
-		all.Go(func() error { return errors.Join(job.Run(ctx), s.consumers[i].Close()) })
+		all = append(all, func(ctx context.Context) error { return errors.Join(job.Run(ctx), s.consumers[i].Close()) })
 	}
-	return all.Wait()
+	return phase.Run(ctx, all)
 }
 
 func (s *Set) close() error {

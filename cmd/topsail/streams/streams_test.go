@@ -174,7 +174,9 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		}
 	}
 	set, err := Open(based(t, t.TempDir(), ""), Options{Name: "process", Scorer: echo{}, Catalog: store(t)})
-	if err != nil || set.Run(t.Context()) != nil || set.Ready() != nil {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err != nil || set.Run(ended) != nil || set.Ready() != nil {
 		t.Errorf("without streams: %v", err)
 	}
 }

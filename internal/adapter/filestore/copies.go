@@ -41,7 +41,7 @@ func isGood(path string) bool {
 
 // KeepCopies copies the file at once and then each day, where something has changed, until
 // ctx ends. A copy that fails is logged, and made with the next one.
-func (s *Store) KeepCopies(ctx context.Context) {
+func (s *Store) KeepCopies(ctx context.Context) error {
 	next := time.NewTicker(copyEvery)
 	defer next.Stop()
 	for {
@@ -51,7 +51,7 @@ func (s *Store) KeepCopies(ctx context.Context) {
 		select {
 		case <-next.C:
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestACopyEachDay(t *testing.T) {
 		defer closeStore(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); s.KeepCopies(ctx) }()
+		go func() { defer close(ended); _ = s.KeepCopies(ctx) }()
 		begun := time.Now()
 		for day, want := range []struct {
 			change bool

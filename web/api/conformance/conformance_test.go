@@ -172,7 +172,7 @@ func TestAnswersAreThoseOfTheContract(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, want %d", op.Method, r.path, answer.Code, answer.Body, r.status)
 			continue
 		}
-		check(t, op, answer)
+		conforms(t, op, answer)
 		if answer.Code < 300 && !slices.Contains(r.headers, "Content-Type") {
 			op.CheckRequest(t, made.Replace(r.body), true)
 		}
@@ -219,8 +219,8 @@ func ask(t *testing.T, handler http.Handler, method, path, body string, headers 
 	return w
 }
 
-// check holds an answer against what the contract says of its status.
-func check(t *testing.T, op *openapi.Operation, answer *httptest.ResponseRecorder) {
+// conforms holds an answer against what the contract says of its status.
+func conforms(t *testing.T, op *openapi.Operation, answer *httptest.ResponseRecorder) {
 	t.Helper()
 	op.CheckAnswer(t, answer.Code, answer.Header(), answer.Body.Bytes())
 	response := op.Responses.Status(answer.Code)

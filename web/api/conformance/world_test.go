@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
@@ -196,8 +197,8 @@ func served(t *testing.T) http.Handler {
 		Backups: &backup.Service{Store: store, Bundles: bundles, Mode: "local", Release: "1", Spool: t.TempDir()},
 		Cluster: func(context.Context) api.Cluster {
 			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},
-				Servers: []api.Server{{Name: "redis", State: "ok", Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},
-				Alarms:  []api.Alarm{{Severity: "warn", Text: "t", Next: "n", Kind: "app", Name: "a"}}}
+				Servers: []check.Finding{{Name: "redis", State: check.OK, Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},
+				Alarms:  []check.Finding{{State: check.Warn, Detail: "t", Next: "n", Kind: "app", Name: "a"}}}
 		},
 		Job: func(context.Context, serving.ModelID) (api.Job, error) {
 			return api.Job{Kind: "nomad", Text: "job", Plan: "p"}, nil

@@ -324,8 +324,8 @@ export class World extends EventEmitter {
       const own = [...this.replicas.values()].filter((r) => r.model === version.model && r.version === version.version)
       if (own.length > 0 && this.usedBy(version).length > 0 && own.every((r) => r.state === 'failed')) {
         alarms.push({
-          severity: 'failed',
-          text: `${version.model}:${version.version} has no ready replica: ${own[0].reason}`,
+          state: 'failed',
+          detail: `${version.model}:${version.version} has no ready replica: ${own[0].reason}`,
           next: 'Read the log of the replica; deploy a version whose requirements name the module, or roll back.',
           kind: 'version',
           name: `${version.model}:${version.version}`,
@@ -334,8 +334,8 @@ export class World extends EventEmitter {
       const ejected = own.find((r) => r.state === 'ejected')
       if (ejected)
         alarms.push({
-          severity: 'warn',
-          text: `Replica ${ejected.id} gets no queries: ${ejected.reason}`,
+          state: 'warn',
+          detail: `Replica ${ejected.id} gets no queries: ${ejected.reason}`,
           next: 'It comes back by itself when a probe is quick enough. Drain it to have another in its place.',
           kind: 'replica',
           name: ejected.id,
@@ -362,8 +362,8 @@ export class World extends EventEmitter {
     }
     if (this.apps.size > 0)
       alarms.push({
-        severity: 'warn',
-        text: 'InfluxDB answers slowly: 2.4 s for the last write',
+        state: 'warn',
+        detail: 'InfluxDB answers slowly: 2.4 s for the last write',
         next: 'Figures are up to 10 s old. See the load of its machine; Topsail works without it.',
         kind: 'server',
         name: 'influxdb',
