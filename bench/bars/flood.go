@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 const (
@@ -67,9 +68,7 @@ func (b *bench) flood(ctx context.Context, t *target, capacity float64) (flood, 
 		return err
 	})
 	group.Go(func() (err error) {
-		select {
-		case <-time.After(min(settled, duration/2)):
-		case <-loading.Done():
+		if !retry.Sleep(loading, min(settled, duration/2)) {
 			return context.Cause(loading)
 		}
 		f.settled, err = t.memory()

@@ -21,6 +21,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 )
@@ -240,9 +241,7 @@ func (t *hostTarget) ask(ctx context.Context, rate, seconds int, which func(i in
 	began := time.Now()
 	for i := range rate * seconds {
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
-		select {
-		case <-time.After(time.Until(due)):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, time.Until(due)) {
 			return found
 		}
 		model := which(i)

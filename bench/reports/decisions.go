@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -46,9 +47,7 @@ func until(ctx context.Context, within time.Duration, what string, good func() b
 	ctx, cancel := context.WithTimeoutCause(ctx, within, &late{what, within})
 	defer cancel()
 	for !good() {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, 20*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}

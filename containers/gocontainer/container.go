@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -175,10 +176,7 @@ func (cfg *Config) serve(ctx context.Context, answer answerer) error {
 		if err := cfg.serveOnce(ctx, announcer, answer); errors.Is(err, rpc.ErrRefused) {
 			return err
 		}
-		select {
-		case <-time.After(redial + rand.N(redial)):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, redial+rand.N(redial))
 	}
 	return nil
 }

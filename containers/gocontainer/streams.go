@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -322,10 +323,8 @@ func (x *stream) send(ctx context.Context, a *rpc.Answer, flags rpc.Flags) error
 		if !errors.Is(err, rpc.ErrBacklog) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, backlogPause) {
 			return context.Cause(ctx)
-		case <-time.After(backlogPause):
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 // tryEvery is how often a lock is tried that another process holds.
@@ -81,12 +83,10 @@ func (l *lock) take(ctx context.Context, how int, waits func()) error {
 
 // pause waits until it is time to try again.
 func (l *lock) pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
+	if !retry.Sleep(ctx, tryEvery) {
 		return fmt.Errorf("another process holds %s: %w", l.path, context.Cause(ctx))
-	case <-time.After(tryEvery):
-		return nil
 	}
+	return nil
 }
 
 // try takes the lock if it is free. A lock whose file a sweep has removed locks nothing;

@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 const (
@@ -44,7 +46,7 @@ func (s *Server) await(ctx context.Context, ready string, begin func(context.Con
 			s.cfg.Problem(err)
 			s.cfg.Log.Info("waiting for the server", "url", s.cfg.URL, "err", err)
 		}
-		if !wait(ctx, pause) {
+		if !retry.Sleep(ctx, pause) {
 			return false
 		}
 	}
@@ -53,7 +55,7 @@ func (s *Server) await(ctx context.Context, ready string, begin func(context.Con
 // guard returns when the server has failed several probes, with the error of the last. One that answers again after fewer may
 // have been started again.
 func (s *Server) guard(ctx context.Context, ready string, begin func(context.Context) error) error {
-	for failures := 0; wait(ctx, probeEvery); {
+	for failures := 0; retry.Sleep(ctx, probeEvery); {
 		err := s.probe(ctx, ready)
 		if err == nil && failures > 0 {
 			err = begin(ctx)
@@ -67,16 +69,6 @@ func (s *Server) guard(ctx context.Context, ready string, begin func(context.Con
 		}
 	}
 	return ctx.Err()
-}
-
-// wait waits for d, and says whether that came before the end of ctx.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func (s *Server) probe(ctx context.Context, ready string) error {

@@ -51,7 +51,7 @@ func (d *Dispatcher) keepAwake(ctx context.Context, v *Version, waker Waker, log
 		if v.woken(err) && ctx.Err() == nil {
 			log.Warn("cannot wake a model version that has requests and no replica; retrying", "model", v.ModelID.String(), "err", err)
 		}
-		if retry.Sleep(ctx, v.demandEvery()); ctx.Err() != nil {
+		if !retry.Sleep(ctx, v.demandEvery()) {
 			return
 		}
 	}

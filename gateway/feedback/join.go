@@ -71,7 +71,7 @@ func (j *Joiner) find(ctx context.Context, app *serving.App, f *serving.Feedback
 	j.recorder.Flush(ctx) // it may be of an answer that has just left
 	record, err := j.lookUp(ctx, app, f)
 	for wait := soon; errors.Is(err, serving.ErrNoRecord) && f.QueryID != 0 && wait <= latest; wait *= 2 {
-		if retry.Sleep(ctx, wait); ctx.Err() != nil { // another gateway may be about to store it
+		if !retry.Sleep(ctx, wait) { // another gateway may be about to store it
 			return nil, context.Cause(ctx)
 		}
 		record, err = j.lookUp(ctx, app, f)

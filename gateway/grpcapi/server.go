@@ -135,7 +135,7 @@ func states(checks *health.Server, serve bool) {
 // start says that they serve, once there is a catalog.
 func (s *Server) start(ctx context.Context, checks *health.Server) {
 	for !s.admission.Started() {
-		if retry.Sleep(ctx, startsWithin); ctx.Err() != nil {
+		if !retry.Sleep(ctx, startsWithin) {
 			return
 		}
 	}

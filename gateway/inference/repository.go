@@ -82,7 +82,7 @@ func Load(ctx context.Context, r Repository, app string) error {
 		if ready, err := r.Ready(app, ""); err != nil || ready {
 			return err
 		}
-		if retry.Sleep(ctx, lookEvery); ctx.Err() != nil {
+		if !retry.Sleep(ctx, lookEvery) {
 			return &NotLoaded{fmt.Sprintf("replicas of model %q are being started, which takes longer than %v: ask whether it is ready", app, loadWithin), true}
 		}
 	}

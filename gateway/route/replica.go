@@ -65,7 +65,7 @@ func (r *replica) run(ctx context.Context) {
 		}
 		pause := wait.Next()
 		r.log.Debug("not connected to the replica", "addr", r.endpoint.Addr, "err", err, "retry", pause)
-		if retry.Sleep(ctx, pause); ctx.Err() != nil {
+		if !retry.Sleep(ctx, pause) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -44,7 +45,7 @@ func (s *States) commitBatch(ctx context.Context, e *entry, batch []*job) {
 			return
 		}
 		s.metrics.conflicts.Inc()
-		pause(ctx, rand.N(backOff))
+		retry.Sleep(ctx, rand.N(backOff))
 		k = nil
 	}
 }
@@ -127,16 +128,4 @@ func (s *States) swap(ctx context.Context, e *entry, k *kept, a *App, next *kept
 	e.moved = a.models
 	s.keep(e, next)
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -48,7 +49,7 @@ func (m *memory) enter(ctx context.Context) error {
 	away, slow := m.away, m.slow
 	m.mu.Unlock()
 	if slow > 0 {
-		pause(ctx, slow)
+		retry.Sleep(ctx, slow)
 	}
 	return errors.Join(away, ctx.Err())
 }
@@ -61,7 +62,7 @@ func (m *memory) LoadState(ctx context.Context, key serving.StateKey) ([]byte, u
 	m.loads++
 	s, lag := m.texts[key], m.lag
 	m.mu.Unlock()
-	pause(ctx, lag)
+	retry.Sleep(ctx, lag)
 	return bytes.Clone(s.text), s.revision, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
 const (
@@ -67,10 +69,8 @@ func (r *LogReader) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		select {
-		case <-r.ctx.Done():
+		if !retry.Sleep(r.ctx, followEvery) {
 			return 0, io.EOF
-		case <-time.After(followEvery):
 		}
 	}
 }

@@ -24,15 +24,16 @@ func (b *Backoff) Next() time.Duration {
 // Reset is called after a success.
 func (b *Backoff) Reset() { b.plan = 0 }
 
-// Sleep waits for Next, or until ctx ends.
-func (b *Backoff) Sleep(ctx context.Context) { Sleep(ctx, b.Next()) }
+// Sleep waits for Next, or until ctx ends, and says whether ctx goes on.
+func (b *Backoff) Sleep(ctx context.Context) bool { return Sleep(ctx, b.Next()) }
 
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
+// Sleep waits for d, or until ctx ends, and says whether ctx goes on.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return ctx.Err() == nil
 }

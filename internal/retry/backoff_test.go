@@ -36,14 +36,14 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		(&Backoff{First: time.Hour, Most: time.Hour}).Sleep(ctx)
-		if took := time.Since(began); took != 10*time.Millisecond {
-			t.Errorf("it slept for %v", took)
+		goesOn := (&Backoff{First: time.Hour, Most: time.Hour}).Sleep(ctx)
+		if took := time.Since(began); took != 10*time.Millisecond || goesOn {
+			t.Errorf("it slept for %v, and its context goes on: %v", took, goesOn)
 		}
 		began = time.Now()
-		Sleep(t.Context(), time.Hour)
-		if took := time.Since(began); took != time.Hour {
-			t.Errorf("it slept for %v", took)
+		goesOn = Sleep(t.Context(), time.Hour)
+		if took := time.Since(began); took != time.Hour || !goesOn {
+			t.Errorf("it slept for %v, and its context goes on: %v", took, goesOn)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term *
 			e.runTerm(ctx, term, lead)
 			wait = e.TTL / 5 // another one may do better
 		}
-		sleep(ctx, wait)
+		retry.Sleep(ctx, time.Duration(float64(wait)*(0.8+0.4*rand.Float64()))) // so that no two processes keep step
 	}
 	return context.Cause(ctx)
 }
@@ -113,10 +113,4 @@ func (e *Elector) release(ctx context.Context) error {
 		return fmt.Errorf("give up leadership: %w", err)
 	}
 	return nil
-}
-
-// sleep waits for d, a fifth more or less so that no two processes keep step, or
-// until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	retry.Sleep(ctx, time.Duration(float64(d)*(0.8+0.4*rand.Float64())))
 }

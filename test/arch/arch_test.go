@@ -32,13 +32,13 @@ var rooms = map[string][]string{
 	"gateway":          {"gateway", "rpc", "serving", "internal/schema", "internal/budget", "internal/netio", "internal/obs", "internal/access", "internal/demand", "internal/retry", "internal/condition", "internal/phase"},
 	"sidecar":          {"sidecar", "rpc", "serving", "internal/obs", "internal/demand", "internal/fair", "internal/retry"},
 	"scheduler":        {"scheduler", "serving", "internal/condition", "internal/obs", "internal/retry"},
-	"stream":           {"serving", "internal/condition", "internal/obs"},
+	"stream":           {"serving", "internal/condition", "internal/obs", "internal/retry"},
 	"stream/mapping":   {"stream", "serving", "rpc"},
-	"stream/records":   {"stream", "serving", "internal/obs"},
+	"stream/records":   {"stream", "serving", "internal/obs", "internal/retry"},
 	"stream/models":    {"stream", "serving", "internal/obs", "internal/apiclient", "internal/schema"},
-	"web":              {"web", "serving", "internal/check", "internal/schema", "internal/obs", "internal/access", "internal/budget"},
+	"web":              {"web", "serving", "internal/check", "internal/schema", "internal/obs", "internal/access", "internal/budget", "internal/retry"},
 	"jobs":             {"serving"},
-	"containers":       {"containers", "rpc", "serving"},
+	"containers":       {"containers", "rpc", "serving", "internal/retry"},
 
 	"internal/adapter/stored":         {"serving"},
 	"internal/adapter/filestore":      {"serving", "internal/adapter/stored"},
@@ -52,7 +52,7 @@ var rooms = map[string][]string{
 	"internal/adapter/redisstream":    {"serving", "internal/access", "internal/condition", "internal/retry"},
 	"internal/adapter/inprocess":      {"serving"},
 	"internal/adapter/nvidia":         {"serving"},
-	"test/contract":                   {"serving"},
+	"test/contract":                   {"serving", "internal/retry"},
 	"test/openapi":                    {},
 	"internal/apiclient":              {"internal/retry"},
 	"internal/condition":              {},
@@ -62,9 +62,9 @@ var rooms = map[string][]string{
 	"cmd":             nil, // assembles everything
 	"bench/bars":      nil, // measures everything
 	"bench/policies":  nil, // the same, for policies
-	"test/devcluster": {"test/servers"},
-	"test/harness":    {"test/servers", "jobs", "serving"},
-	"bench/reports":   {"test/harness", "internal/adapter/redisstore", "jobs", "serving"},
+	"test/devcluster": {"test/servers", "internal/retry"},
+	"test/harness":    {"test/servers", "jobs", "serving", "internal/retry"},
+	"bench/reports":   {"test/harness", "internal/adapter/redisstore", "internal/retry", "jobs", "serving"},
 	"test/chaos":      {}, // tests alone
 	"test/smoke":      {},
 	"test/pipes":      {},

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -258,10 +259,7 @@ func (s *streams) persist(ctx context.Context, member StreamConsumer, records []
 		if err == nil {
 			s.Errorf("%d of %d records have to wait", len(waiting), len(results))
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, 10*time.Millisecond)
 	}
 	return 0
 }

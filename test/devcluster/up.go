@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -136,9 +137,7 @@ func (o options) awaitAnswer(ctx context.Context) (string, error) {
 			if err == nil {
 				break
 			}
-			select {
-			case <-time.After(200 * time.Millisecond):
-			case <-ctx.Done():
+			if !retry.Sleep(ctx, 200*time.Millisecond) {
 				return "", fmt.Errorf("app %s gives no prediction: %w; look at %s and at http://%s", app, err, o.dir, address(o.ports().Nomad))
 			}
 		}

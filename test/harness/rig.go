@@ -16,6 +16,7 @@ import (
 	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
@@ -226,10 +227,7 @@ func (r *Rig) FollowGateways(ctx context.Context) {
 				r.note("gateways are " + strings.Join(list, ", "))
 			}
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -297,9 +295,7 @@ func (r *Rig) Await(ctx context.Context, good func(context.Context) error) error
 			return nil
 		}
 		r.note(err.Error())
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, 100*time.Millisecond) {
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -82,10 +83,7 @@ func changed(before, after *serving.Catalog) []object {
 func (s *broadcast) watchCatalog(ctx context.Context) {
 	for ctx.Err() == nil {
 		_ = s.api.Store.Watch(ctx, s.takeCatalog) // the store reports its own errors
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		retry.Sleep(ctx, time.Second)
 	}
 }
 

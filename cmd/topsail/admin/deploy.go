@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -159,7 +160,7 @@ func (d *deployment) register(members map[string]any) error {
 				return err
 			}
 		}
-		if !pause(d.ctx, pollEvery) {
+		if !retry.Sleep(d.ctx, pollEvery) {
 			return d.ctx.Err()
 		}
 	}
@@ -317,7 +318,7 @@ func (d *deployment) wait() error {
 			last = strings.TrimSuffix(r.State+": "+r.Reason, ": ")
 		}
 		d.progress.Say("waiting for a replica of %v (%s)", d.id, last)
-		if !pause(ctx, pollEvery) {
+		if !retry.Sleep(ctx, pollEvery) {
 			if d.ctx.Err() != nil {
 				return d.ctx.Err()
 			}

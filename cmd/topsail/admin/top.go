@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -85,21 +85,9 @@ func (k *call) watch() error {
 		if err := k.Draw(k.lines(p)); err != nil {
 			return err
 		}
-		if !pause(ctx, reconnect) {
+		if !retry.Sleep(ctx, reconnect) {
 			return nil
 		}
-	}
-}
-
-// pause is false if ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

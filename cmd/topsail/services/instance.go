@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/oipservice"
 	"github.com/topsail-serving/topsail/containers/openaiengine"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
@@ -82,10 +83,7 @@ func (i *instance) contain(ctx context.Context, sidecar string) {
 			i.note(err)
 			i.cfg.Log.Error("an instance of a service cannot be called", "replica", i.name, "err", err)
 		}
-		select {
-		case <-time.After(retryAfter):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, retryAfter)
 	}
 }
 
