@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -22,7 +23,7 @@ const (
 // commits commits results as they come, until ctx ends, or nothing more is polled and nothing in flight
 // will have its result.
 func (j *Job) commits(ctx context.Context, polled <-chan struct{}) {
-	pause, last, took := Pause{}, time.Time{}, time.Duration(0)
+	pause, last, took := Backoff(), time.Time{}, time.Duration(0)
 	for ctx.Err() == nil {
 		j.window.dropLost()
 		if over := j.over(polled); len(j.window.ready()) == 0 { // in this order: what finishes after that is among those that are ready
@@ -32,16 +33,16 @@ func (j *Job) commits(ctx context.Context, polled <-chan struct{}) {
 			j.await(ctx, polled)
 			continue
 		}
-		sleep(ctx, j.cfg.CommitEvery-time.Since(last))
+		retry.Sleep(ctx, j.cfg.CommitEvery-time.Since(last))
 		j.window.gather(ctx, commitShare*took-time.Since(last))
 		last = time.Now()
 		err := j.commit(ctx, j.window.ready()) // with what has come meanwhile
 		took = time.Since(last)
 		if err != nil {
-			pause.Wait(ctx)
+			pause.Sleep(ctx)
 			continue
 		}
-		pause = Pause{}
+		pause.Reset()
 	}
 }
 
@@ -69,17 +70,6 @@ func (j *Job) await(ctx context.Context, polled <-chan struct{}) {
 	}
 }
 
-// sleep waits for a time, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 // commit commits items with what became of them. Its error says that they are not committed.
 func (j *Job) commit(ctx context.Context, items []*Item) error {
 	if len(items) == 0 || ctx.Err() != nil {
@@ -90,7 +80,7 @@ func (j *Job) commit(ctx context.Context, items []*Item) error {
 	case err == nil:
 		j.Conditions.End(commitResults)
 		if len(waiting) > 0 {
-			defer sleep(ctx, lookEvery) // until others are done
+			defer retry.Sleep(ctx, lookEvery) // until others are done
 		}
 		j.done(without(items, waiting))
 	case errors.Is(err, serving.ErrRecordsLost):
@@ -106,7 +96,7 @@ func (j *Job) commit(ctx context.Context, items []*Item) error {
 
 // produce has the consumer commit items. A message that is too large becomes shorter.
 func (j *Job) produce(ctx context.Context, items []*Item) (waiting []int, err error) {
-	for pause := (Pause{}); ; {
+	for pause := Backoff(); ; {
 		waiting, err = j.cfg.Consumer.Commit(ctx, j.results(items))
 		large, ok := errors.AsType[TooLarge](err)
 		if !ok {
@@ -114,7 +104,7 @@ func (j *Job) produce(ctx context.Context, items []*Item) (waiting []int, err er
 		}
 		if i := large.TooLarge(); i < 0 || i >= len(items) || !items[i].shorten(j.kind, err) {
 			j.failed(committing, commitResults, err) // until an operator raises the limit of the broker
-			pause.Wait(ctx)
+			pause.Sleep(ctx)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -1,23 +1,12 @@
 package stream
 
 import (
-	"context"
 	"time"
+
+	"github.com/topsail-serving/topsail/internal/retry"
 )
 
-// Pause is how long to wait before something is tried again.
-type Pause struct{ last time.Duration }
-
-const (
-	pauseFirst = 50 * time.Millisecond
-	pauseMost  = 5 * time.Second
-)
-
-// Wait waits twice as long as the last time, or until ctx ends.
-func (p *Pause) Wait(ctx context.Context) {
-	p.last = min(max(2*p.last, pauseFirst), pauseMost)
-	select {
-	case <-time.After(p.last):
-	case <-ctx.Done():
-	}
+// Backoff is how long to wait before something that a job needs is tried again.
+func Backoff() retry.Backoff {
+	return retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 }

@@ -10,14 +10,14 @@ import (
 
 // polls polls records and has them handled for as long as there is room for more, until ctx ends.
 func (j *Job) polls(ctx, work context.Context) {
-	for pause := (Pause{}); ctx.Err() == nil; {
+	for pause := Backoff(); ctx.Err() == nil; {
 		records, err := j.poll(ctx)
 		if err != nil {
-			pause.Wait(ctx)
+			pause.Sleep(ctx)
 			continue
 		}
 		j.begin(ctx, work, records)
-		pause = Pause{}
+		pause.Reset()
 	}
 }
 

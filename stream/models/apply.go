@@ -56,7 +56,7 @@ func (h *handler) finish(ctx context.Context, name string, w work, left *grace, 
 	idle, stop := h.untilEnding(ctx, others)
 	defer stop()
 	patient := others != nil
-	for pause := (stream.Pause{}); ; {
+	for pause := stream.Backoff(); ; {
 		ack, err := h.attempt(ctx, w)
 		if _, missing := errors.AsType[errMissing](err); missing && !patient || err != nil && ctx.Err() != nil {
 			return Acknowledgement{}, nil, err
@@ -78,8 +78,7 @@ func (h *handler) finish(ctx context.Context, name string, w work, left *grace, 
 		}
 		h.job.Conditions.Begin(name, err)
 		h.metrics.retries.Inc()
-		pause.Wait(idle)
-		if idle.Err() != nil {
+		if !pause.Sleep(idle) {
 			return Acknowledgement{}, nil, context.Cause(idle)
 		}
 	}

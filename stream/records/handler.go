@@ -71,7 +71,7 @@ func (h *handler) named(said string) (app string, known bool) {
 // app finds an app. It waits while none is known, and for the job's own: all records
 // would be dead letters without it.
 func (h *handler) app(ctx context.Context, name string) (*serving.App, error) {
-	pause := stream.Pause{}
+	pause := stream.Backoff()
 	for ctx.Err() == nil {
 		app, err := h.cfg.Scorer.App(name)
 		if err == nil {
@@ -82,7 +82,7 @@ func (h *handler) app(ctx context.Context, name string) (*serving.App, error) {
 			return nil, unknownApp(name)
 		}
 		h.job.Conditions.Begin(predicting(name), err)
-		pause.Wait(ctx)
+		pause.Sleep(ctx)
 	}
 	return nil, context.Cause(ctx)
 }

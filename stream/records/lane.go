@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 )
@@ -107,10 +108,7 @@ func (l *lane) ask(ctx context.Context, it *stream.Item) error {
 		}
 		l.stalled(it, began, &p, err)
 		h.metrics.retries.Inc()
-		select {
-		case <-time.After(min(l.pause(tries, crashes), h.patience(began))):
-		case <-ctx.Done():
-		}
+		retry.Sleep(ctx, min(l.pause(tries, crashes), h.patience(began)))
 		if err := h.job.Gate.Wait(ctx); err != nil {
 			return err
 		}

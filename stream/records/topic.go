@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/mapping"
@@ -69,7 +70,7 @@ const (
 // register has the schema of results registered. Until it is, records wait.
 func (h *handler) register(ctx context.Context) {
 	t := h.topic
-	for pause := (stream.Pause{}); ctx.Err() == nil; pause.Wait(ctx) {
+	for pause := stream.Backoff(); ctx.Err() == nil; pause.Sleep(ctx) {
 		err := t.writer.Register(ctx, t.outputs)
 		if err == nil {
 			h.job.Conditions.End(registerSchema)
@@ -94,7 +95,7 @@ func (h *handler) Read(ctx context.Context, r *serving.StreamRecord) (stream.Mes
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	for pause := (stream.Pause{}); ; {
+	for pause := stream.Backoff(); ; {
 		read, err := h.topic.mapping.Read(ctx, r)
 		if err == nil || !errors.Is(err, mapping.ErrUnavailable) {
 			h.job.Conditions.End(readSchemas)
@@ -112,7 +113,7 @@ func (h *handler) Read(ctx context.Context, r *serving.StreamRecord) (stream.Mes
 var errEnding = errors.New("the job is to end")
 
 // wait waits a while. It fails when ctx ends, or the job is to end.
-func (h *handler) wait(ctx context.Context, pause *stream.Pause) error {
+func (h *handler) wait(ctx context.Context, pause *retry.Backoff) error {
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -122,7 +123,7 @@ func (h *handler) wait(ctx context.Context, pause *stream.Pause) error {
 		case <-waiting.Done():
 		}
 	}()
-	if pause.Wait(waiting); waiting.Err() != nil {
+	if !pause.Sleep(waiting) {
 		return errEnding
 	}
 	return nil
