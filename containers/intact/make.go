@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 const tempEnding = ".tmp"
@@ -29,10 +31,7 @@ func Make(ctx context.Context, dir string, fill func(temp string) error) error {
 			return err
 		}
 	}
-	if err := os.Rename(temp, dir); err != nil {
-		return err
-	}
-	if err := syncFile(filepath.Dir(dir)); err != nil {
+	if err := durable.Rename(temp, dir); err != nil {
 		return err
 	}
 	return Note(ctx, dir)
@@ -50,24 +49,5 @@ func persist(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return each(ctx, paths, syncFile)
-}
-
-// Rename gives a file its name once its content is on the disk, and returns once its name is.
-func Rename(from, to string) error {
-	if err := syncFile(from); err != nil {
-		return err
-	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(to))
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return each(ctx, paths, durable.Sync)
 }

@@ -135,7 +135,7 @@ func (r *Record) write(dir string) error {
 		return fmt.Errorf("cannot write the record of %s: %w", dir, err)
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = replace(filepath.Dir(dir), filepath.Base(dir)+RecordEnding, f.Name())
 	}
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 // compiled is the name of the folders of what Python has compiled.
@@ -32,9 +34,6 @@ func Repair(ctx context.Context, dir string, fill func(temp string) error) (repa
 		return nil, err
 	}
 	if repaired, err = differing(ctx, dir, temp, names); err != nil {
-		return nil, err
-	}
-	if err := persist(ctx, temp); err != nil {
 		return nil, err
 	}
 	for _, name := range repaired {
@@ -86,10 +85,7 @@ func replace(dir, name, from string) error {
 			return err
 		}
 	}
-	if err := os.Rename(from, path); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(path))
+	return durable.Rename(from, path)
 }
 
 // clearWay makes the folders of a path below dir, in place of what is there else.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/topsail-serving/topsail/containers/intact"
+	"github.com/topsail-serving/topsail/internal/durable"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/bundle/archive"
 )
@@ -122,7 +123,7 @@ func writeWheelhouse(out, wheels string, m *bundle.Manifest) error {
 		}, "", "  ")
 	})
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = intact.Rename(f.Name(), out)
+		err = durable.Rename(f.Name(), out)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot write the wheelhouse: %w", err), os.Remove(f.Name()))

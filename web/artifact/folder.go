@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/durable"
 	"github.com/topsail-serving/topsail/serving/bundle"
 )
 
@@ -65,18 +66,12 @@ func (f *Folder) Put(_ context.Context, digest string, archive *os.File, _ int64
 		defer os.Remove(archive.Name()) // unless it has got its name
 		defer archive.Close()
 	}
-	if err := archive.Sync(); err != nil {
-		return fullDisk(err)
-	}
 	if info, err := os.Lstat(path); err == nil && info.IsDir() { // damage, which a rename does not replace
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(archive.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(f.dir)
+	return fullDisk(durable.Rename(archive.Name(), path))
 }
 
 func (f *Folder) copyOf(archive *os.File) (*os.File, error) {
@@ -139,7 +134,7 @@ func (f *Folder) Delete(_ context.Context, digest string) error {
 	if err := os.Remove(path); err != nil {
 		return missing(digest, err)
 	}
-	return syncFolder(f.dir)
+	return durable.Sync(f.dir)
 }
 
 // Path is where a bundle with a digest is, or would be.
@@ -173,13 +168,4 @@ func fullDisk(err error) error {
 		return fmt.Errorf("%w: delete bundles that no version uses, or free disk space: %w", bundle.ErrNoRoom, err)
 	}
 	return err
-}
-
-// syncFolder makes names in a folder durable.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 // File is a Keeper of one process: the path of a file.
@@ -22,25 +23,5 @@ func (f File) LoadTraffic(context.Context) ([]byte, error) {
 
 // SaveTraffic implements Keeper. A power failure leaves the old file or the new one.
 func (f File) SaveTraffic(_ context.Context, past []byte) error {
-	temp := string(f) + ".new"
-	if err := writeSynced(temp, past); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, string(f)); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(string(f)))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return durable.WriteFile(string(f), past, 0o600)
 }

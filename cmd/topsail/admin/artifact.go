@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen"
-	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/internal/apiclient"
+	"github.com/topsail-serving/topsail/internal/durable"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -265,7 +265,7 @@ func save(path string, from io.Reader, digest string) error {
 	if hex.EncodeToString(hash.Sum(nil)) != digest {
 		return errors.New("the download does not match its digest: it was damaged in transit or on the server")
 	}
-	return intact.Rename(part.Name(), path)
+	return durable.Rename(part.Name(), path)
 }
 
 func deleteArtifact(k *call) error {

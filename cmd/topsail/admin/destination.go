@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/internal/adapter/s3bucket"
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 // destination is where backups go.
@@ -38,7 +38,7 @@ type backupFile string
 
 func (f backupFile) spool() string { return filepath.Dir(string(f)) }
 func (f backupFile) put(_ context.Context, _ string, file *os.File, _ int64) (string, error) {
-	return string(f), intact.Rename(file.Name(), string(f))
+	return string(f), durable.Rename(file.Name(), string(f))
 }
 func (f backupFile) list(context.Context) ([]string, error) { return nil, nil }
 func (f backupFile) remove(context.Context, string) error   { return nil }
@@ -48,7 +48,7 @@ type backupFolder string
 func (f backupFolder) spool() string { return string(f) }
 func (f backupFolder) put(_ context.Context, name string, file *os.File, _ int64) (string, error) {
 	where := filepath.Join(string(f), name)
-	return where, intact.Rename(file.Name(), where)
+	return where, durable.Rename(file.Name(), where)
 }
 
 func (f backupFolder) list(context.Context) (names []string, err error) {

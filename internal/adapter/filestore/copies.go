@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 // The folder copies, beside the file, has the last good copies of it: one of each start and
@@ -87,12 +89,12 @@ func (s *Store) copyTo(name string) error {
 		_, err = checkFile(part)
 	}
 	if err == nil {
-		err = syncFile(part)
+		err = durable.Rename(part, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(part))
+		_ = os.Remove(part) // where it still has this name; what is left, forgetCopies removes
 	}
-	return errors.Join(os.Rename(part, path), syncDir(folder))
+	return err
 }
 
 // Copy is a copy of the file.
@@ -136,11 +138,3 @@ func forgetCopies(dir string) error {
 }
 
 func copiesOf(path string) string { return filepath.Join(filepath.Dir(path), copiesFolder) }
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

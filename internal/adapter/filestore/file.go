@@ -73,12 +73,3 @@ func explain(path string, err error) error {
 	}
 	return fmt.Errorf("%s is damaged (%w); %s", path, err, wayOut(path))
 }
-
-// syncDir makes a file that was created in dir last through a power failure.
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}

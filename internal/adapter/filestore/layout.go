@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path/filepath"
 
+	"github.com/topsail-serving/topsail/internal/durable"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -48,7 +49,7 @@ func kinds() []string {
 func (s *Store) loadOrCreate() (cat *serving.Catalog, found []string, err error) {
 	err = s.view(func(t *tx) error { return t.checkFormat() })
 	if errors.Is(err, errFresh) {
-		err = errors.Join(s.update(create), syncDir(filepath.Dir(s.path)))
+		err = errors.Join(s.update(create), durable.Sync(filepath.Dir(s.path)))
 	}
 	if err == nil {
 		found, err = s.repair()

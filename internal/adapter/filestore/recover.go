@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/topsail-serving/topsail/internal/durable"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
@@ -49,7 +50,13 @@ const leap = 1 << 16
 
 func recoverFrom(ctx context.Context, c Copy, path string, log *slog.Logger) error {
 	next := path + ".recovered"
-	if err := errors.Join(copyFile(c.Path, next), moveAside(path), os.Rename(next, path), syncDir(filepath.Dir(path))); err != nil {
+	if err := copyFile(c.Path, next); err != nil {
+		return err
+	}
+	if err := moveAside(path); err != nil {
+		return err
+	}
+	if err := durable.Rename(next, path); err != nil {
 		return err
 	}
 	s, err := Open(filepath.Dir(path), log)
@@ -85,7 +92,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	_, err = f.ReadFrom(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Close())
 }
 
 // Check looks through a file that no process has open for writing: it fails where Open would,

@@ -250,6 +250,19 @@ func TestRecover(t *testing.T) {
 	spoil(t, path)
 	spoil(t, copies[0].Path)
 	refuse(t, dir, "is damaged", "start with --recover to go on from the copy of "+copies[0].At.Format(time.RFC3339))
+	inTheWay := path + ".recovered"
+	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Recover(t.Context(), dir, quiet()); err == nil {
+		t.Error("recovered without a file that it could write")
+	}
+	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 0 {
+		t.Errorf("set aside, with nothing in its place: %v", aside)
+	}
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
 	if err := Recover(t.Context(), dir, quiet()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/topsail-serving/topsail/internal/durable"
 )
 
 // fileLimit bounds what is read as a snapshot, in bytes.
@@ -51,25 +53,5 @@ func saveFile(path string, snap *snapshot) error {
 	if err != nil {
 		return err
 	}
-	next := path + ".new"
-	if err := writeSynced(next, data); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return durable.WriteFile(path, data, 0o600)
 }
