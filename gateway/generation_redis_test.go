@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/test/servers"
 )
@@ -38,7 +39,7 @@ func TestNoAnswerOfAnotherDefinitionInRedis(t *testing.T) {
 			rt.Fatal(err)
 		}
 		play(rt, network{listen: listenTCP}, &tally, func() (stores, error) {
-			store, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{server.Addr}, Log: log})
+			store, err := redisstore.Open(context.Background(), redisstore.Config{Server: redisclient.Server{Addrs: []string{server.Addr}}, Log: log})
 			return stores{store, store}, err
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/topsail-serving/topsail/bench/load"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
@@ -219,7 +220,7 @@ func (c paceCase) write(dir, redis, prefix string) (config string, err error) {
 
 // fillPace writes records of different inputs.
 func fillPace(ctx context.Context, redis, name string, n int) error {
-	p, err := redisstream.Broker{Addrs: []string{redis}, Log: slog.New(slog.DiscardHandler)}.NewProducer(0)
+	p, err := redisstream.Broker{Server: redisclient.Server{Addrs: []string{redis}}, Log: slog.New(slog.DiscardHandler)}.NewProducer(0)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
@@ -132,7 +133,7 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 		running = append(running, s)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	inRedis := redisstream.Broker{Addrs: []string{redis.Addr}, Log: quiet}
+	inRedis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{redis.Addr}}, Log: quiet}
 	inKafka := kafkastream.Broker{Addrs: []string{kafka.Addr}, Log: quiet}
 	return []*streamBroker{{
 		name: "redis", setup: streamSetup{Addr: redis.Addr},
@@ -299,5 +300,5 @@ func (s streamSetup) join() (stream.Consumer, error) {
 	if s.Kafka {
 		return kafkastream.Join(kafkastream.Broker{Addrs: []string{s.Addr}, Log: newLog()}, kafkastream.Group{Name: s.In, Member: "bench", Streams: []string{s.In}})
 	}
-	return redisstream.Join(redisstream.Broker{Addrs: []string{s.Addr}, Log: newLog()}, redisstream.Group{Name: s.In, Member: "bench", Streams: []string{s.In}})
+	return redisstream.Join(redisstream.Broker{Server: redisclient.Server{Addrs: []string{s.Addr}}, Log: newLog()}, redisstream.Group{Name: s.In, Member: "bench", Streams: []string{s.In}})
 }

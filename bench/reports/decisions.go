@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
@@ -13,7 +14,7 @@ import (
 
 // store opens the state of the cluster, as an API does.
 func (b *bench) store(ctx context.Context) (*redisstore.Store, error) {
-	return redisstore.Open(ctx, redisstore.Config{Addrs: []string{b.Redis.Addr}, Log: slog.New(slog.DiscardHandler)})
+	return redisstore.Open(ctx, redisstore.Config{Server: redisclient.Server{Addrs: []string{b.Redis.Addr}}, Log: slog.New(slog.DiscardHandler)})
 }
 
 // decisions are those about a version since a time, the oldest first.

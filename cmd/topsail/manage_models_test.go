@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/models"
@@ -19,7 +20,7 @@ import (
 
 // broker is the cluster's Redis, with streams.
 func (c *managedCluster) broker(t *testing.T) *streamBroker {
-	redis := redisstream.Broker{Addrs: []string{c.Redis.Addr}, Log: slog.New(slog.DiscardHandler)}
+	redis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{c.Redis.Addr}}, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
 		server: c.Redis, lines: fmt.Sprintf("broker = 'redis'\naddrs = [%q]\n", c.Redis.Addr),
 		open: func(stream string) (reader, error) { return redis.NewReader(t.Context(), stream, false) },

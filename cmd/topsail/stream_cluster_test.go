@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
@@ -101,7 +102,7 @@ func (c *streamCluster) replica(name, version string) {
 // have to announce.
 func (c *streamCluster) registered(version string) *serving.Version {
 	c.t.Helper()
-	store, err := redisstore.Open(c.t.Context(), redisstore.Config{Addrs: []string{c.redis.Addr}, Log: slog.New(slog.DiscardHandler)})
+	store, err := redisstore.Open(c.t.Context(), redisstore.Config{Server: redisclient.Server{Addrs: []string{c.redis.Addr}}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
@@ -64,7 +65,7 @@ func startRedis(t *testing.T) *streamBroker {
 		t.Fatal(err)
 	}
 	startServer(t, server)
-	redis := redisstream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
+	redis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{server.Addr}}, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
 		server: server, addrs: []string{server.Addr},
 		lines:  fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
@@ -147,7 +148,7 @@ func startRedis(t *testing.T) *servers.Server {
 
 func openStore(t *testing.T, addr string) *redisstore.Store {
 	t.Helper()
-	store, err := redisstore.Open(t.Context(), redisstore.Config{Addrs: []string{addr}, Log: slog.New(slog.DiscardHandler)})
+	store, err := redisstore.Open(t.Context(), redisstore.Config{Server: redisclient.Server{Addrs: []string{addr}}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/gateway/state"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
@@ -71,7 +72,7 @@ func (p *places) open(t owner, kind, name string) *place {
 	var bucket artifact.Bucket
 	switch kind {
 	case inRedis:
-		s, err := redisstore.Open(context.Background(), redisstore.Config{Addrs: []string{p.addr}, Prefix: name, Log: slog.New(slog.DiscardHandler)})
+		s, err := redisstore.Open(context.Background(), redisstore.Config{Server: redisclient.Server{Addrs: []string{p.addr}}, Prefix: name, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

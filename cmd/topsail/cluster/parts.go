@@ -34,14 +34,11 @@ func (p *parts) openStore(ctx context.Context, as string) (*redisstore.Store, er
 
 // openStoreOn opens the state in Redis, with its last good catalog in a file.
 func (p *parts) openStoreOn(ctx context.Context, snapshot string) (*redisstore.Store, error) {
-	r, err := p.Redis()
+	server, err := p.Redis()
 	if err != nil {
 		return nil, err
 	}
-	return redisstore.Open(ctx, redisstore.Config{
-		Addrs: r.Addrs, Master: r.Master, Cluster: r.Cluster, Username: r.Username, Password: r.Password, TLS: r.TLS,
-		Prefix: p.Config.Redis.Prefix, Snapshot: snapshot, Log: p.Log,
-	})
+	return redisstore.Open(ctx, redisstore.Config{Server: server, Prefix: p.Config.Redis.Prefix, Snapshot: snapshot, Log: p.Log})
 }
 
 // openRegistry opens the list of a service's instances in Consul.

@@ -20,7 +20,6 @@ import (
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
-	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/phase"
@@ -85,7 +84,6 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked, Dial: own.Dial,
 		CacheBytes: int64(cfg.Gateway.CacheBytes), ExposeModels: cfg.Gateway.ExposeModels, HTTP: http, GRPC: base.GRPC(), GRPCListener: listeners.grpc, Metrics: base.Metrics, Log: opt.Log,
 	})
-	redisstream.LogClient(opt.Log)
 	streaming, err := streams.Open(base, streams.Options{
 		Name: role.Name(cfg.Streaming.Name), Scorer: edge, Demand: edge, Catalog: store, API: base.Scheme() + listeners.web.Addr().String(),
 	})

@@ -1,32 +1,23 @@
 package role
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/url"
 	"os"
-)
 
-// Redis is where a Redis is, and how to get in.
-type Redis struct {
-	Addrs    []string // host:port of Redis, of some nodes of a Cluster, or of the Sentinels
-	Master   string   // the master that the Sentinels watch; empty: there are none
-	Cluster  bool
-	Username string
-	Password func() (string, error) // nil: none
-	TLS      *tls.Config            // nil: no TLS
-}
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
+)
 
 // Redis is the one that keeps the state of the cluster. REDIS_URL says where it is if
 // redis.addrs does not.
-func (b *Base) Redis() (Redis, error) {
+func (b *Base) Redis() (redisclient.Server, error) {
 	c := b.Config.Redis
-	r := Redis{Addrs: c.Addrs, Master: c.Master, Cluster: c.Cluster, Username: c.Username}
+	r := redisclient.Server{Addrs: c.Addrs, Master: c.Master, Cluster: c.Cluster, Username: c.Username}
 	secured := c.TLS
 	if text := os.Getenv("REDIS_URL"); text != "" && b.Config.ByDefault("redis.addrs") {
 		var err error
-		if secured, err = r.fromURL(text); err != nil {
+		if secured, err = fromURL(&r, text); err != nil {
 			return r, err
 		}
 	}
@@ -34,7 +25,7 @@ func (b *Base) Redis() (Redis, error) {
 }
 
 // Secure adds a password of a file and TLS, where there is one and it is wanted.
-func (b *Base) Secure(r *Redis, passwordFile string, secured bool) (err error) {
+func (b *Base) Secure(r *redisclient.Server, passwordFile string, secured bool) (err error) {
 	if passwordFile != "" {
 		if r.Password, err = b.Password(passwordFile); err != nil {
 			return err
@@ -57,7 +48,7 @@ func (b *Base) Password(file string) (func() (string, error), error) {
 
 // fromURL takes the address of Redis from the variable that others use: redis:// or,
 // with TLS, rediss://, and then USER:PASSWORD@HOST:PORT.
-func (r *Redis) fromURL(text string) (secured bool, err error) {
+func fromURL(r *redisclient.Server, text string) (secured bool, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "redis" && u.Scheme != "rediss" {
 		return false, errors.New("REDIS_URL must be redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS") // it may hold a password

@@ -1,6 +1,10 @@
 package role
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
+)
 
 func TestRedisURL(t *testing.T) {
 	for text, want := range map[string]struct {
@@ -16,8 +20,8 @@ func TestRedisURL(t *testing.T) {
 		"redis://":                    {wrong: true},
 		"redis://a:pass%word@host":    {wrong: true},
 	} {
-		var r Redis
-		secured, err := r.fromURL(text)
+		var r redisclient.Server
+		secured, err := fromURL(&r, text)
 		if want.wrong {
 			if err == nil {
 				t.Errorf("%s is taken for %+v", text, r)

@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/grpcapi"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/budget"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/phase"
@@ -35,6 +36,7 @@ type Base struct {
 
 // New prepares the ground.
 func New(cfg *config.Config, log *slog.Logger) *Base {
+	redisclient.LogTo(log)
 	b := &Base{
 		Config: cfg, Log: log, Metrics: obs.NewRegistry(), Budget: budget.New(memory.Share(cfg.Gateway.MaxInflightBytes, memory.Available)),
 		TLS: access.TLS{CertFile: cfg.TLS.CertFile, KeyFile: cfg.TLS.KeyFile, CAFile: cfg.TLS.CAFile, Log: log},

@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
 	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/internal/adapter/schemaregistry"
 	"github.com/topsail-serving/topsail/internal/apiclient"
@@ -184,7 +185,7 @@ func openKafka(base *role.Base, name string, s *config.Source, member string) (s
 }
 
 func openRedis(base *role.Base, name string, s *config.Source, member string, ordered bool) (stream.Consumer, error) {
-	at := role.Redis{Addrs: s.Addrs, Master: s.Master, Cluster: s.Cluster, Username: s.Username}
+	at := redisclient.Server{Addrs: s.Addrs, Master: s.Master, Cluster: s.Cluster, Username: s.Username}
 	var err error
 	if len(s.Addrs) == 0 {
 		at, err = base.Redis()
@@ -194,11 +195,7 @@ func openRedis(base *role.Base, name string, s *config.Source, member string, or
 	if err != nil {
 		return nil, err
 	}
-	broker := redisstream.Broker{
-		Addrs: at.Addrs, Master: at.Master, Cluster: at.Cluster, Username: at.Username, Password: at.Password, TLS: at.TLS,
-		Log: base.Log.With("stream", name),
-	}
-	return redisstream.Join(broker, redisstream.Group{
+	return redisstream.Join(redisstream.Broker{Server: at, Log: base.Log.With("stream", name)}, redisstream.Group{
 		Name: s.Group, Member: member, Streams: s.Input, Takeover: s.Takeover, Ordered: ordered, Delete: s.Delete, MaxLen: int64(s.MaxLen),
 	})
 }

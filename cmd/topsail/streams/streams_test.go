@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
@@ -105,8 +106,10 @@ func TestGettingIntoRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	broker := redisstream.Broker{
-		Addrs: []string{fmt.Sprintf("localhost:%d", port+1)}, TLS: tls, Log: slog.New(slog.DiscardHandler),
-		Password: func() (string, error) { return "secret", nil },
+		Server: redisclient.Server{
+			Addrs: []string{fmt.Sprintf("localhost:%d", port+1)}, TLS: tls, Password: func() (string, error) { return "secret", nil },
+		},
+		Log: slog.New(slog.DiscardHandler),
 	}
 	p, err := broker.NewProducer(0)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -11,8 +12,8 @@ import (
 func diagnose(t *testing.T, server *servers.Server, user string) (Diagnosis, error) {
 	t.Helper()
 	s, err := Open(t.Context(), Config{
-		Addrs: []string{server.Addr}, Username: user, Prefix: t.Name(), Log: slog.New(slog.DiscardHandler),
-		Password: func() (string, error) { return "secret", nil },
+		Server: redisclient.Server{Addrs: []string{server.Addr}, Username: user, Password: func() (string, error) { return "secret", nil }},
+		Prefix: t.Name(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -161,7 +161,7 @@ func TestFlushedAndWritten(t *testing.T) {
 	for _, restore := range []bool{true, false} {
 		d, _, a, b := flushed(t)
 		known := a.Catalog()
-		fresh := follower(t, Config{Addrs: a.cfg.Addrs, Prefix: d.prefix, Log: b.log})
+		fresh := follower(t, Config{Server: a.cfg.Server, Prefix: d.prefix, Log: b.log})
 		for _, name := range []string{"x", "y", "z"} {
 			apply(t, fresh, putApp(name))
 		}
@@ -246,7 +246,7 @@ func TestEpochs(t *testing.T) {
 	cfg := config(t)
 	cfg.Snapshot = filepath.Join(t.TempDir(), "snapshot")
 	d := dataOf(t, cfg)
-	asleep := open(t, Config{Addrs: cfg.Addrs, Prefix: cfg.Prefix, Log: cfg.Log})
+	asleep := open(t, Config{Server: cfg.Server, Prefix: cfg.Prefix, Log: cfg.Log})
 	s := open(t, cfg)
 	stop := start(t, s)
 	apply(t, s, putApp("a"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -47,6 +48,7 @@ func (s *sharedServer) stop() {
 }
 
 func TestMain(m *testing.M) {
+	redisclient.LogTo(slog.New(slog.DiscardHandler))
 	code := m.Run()
 	shared.stop()
 	os.Exit(code)

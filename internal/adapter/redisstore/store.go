@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -36,12 +37,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	redis.SetLogger(clientLog{cfg.Log}) // the library has one log for the whole process
 	s := &Store{cfg: cfg, log: cfg.Log, keys: newKeys(cfg.Prefix), scripts: newScripts(), slot: make(chan struct{}, 1)}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	s.client = cfg.connect(connections)
+	s.client = cfg.Connect(connections, redisclient.Repeat)
 	_ = s.refresh(ctx) // State has what is wrong
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open the store: %w", errors.Join(context.Cause(ctx), s.client.Close()))

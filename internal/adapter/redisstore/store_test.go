@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/contract"
@@ -26,7 +27,7 @@ func config(t testing.TB) Config {
 }
 
 func configOf(server *servers.Server) Config {
-	return Config{Addrs: []string{server.Addr}, Prefix: fmt.Sprintf("test-%d", prefixes.Add(1)), Log: slog.New(slog.DiscardHandler)}
+	return Config{Server: redisclient.Server{Addrs: []string{server.Addr}}, Prefix: fmt.Sprintf("test-%d", prefixes.Add(1)), Log: slog.New(slog.DiscardHandler)}
 }
 
 func open(t testing.TB, cfg Config) *Store {
@@ -138,11 +139,12 @@ func TestNewest(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
+	at := redisclient.Server{Addrs: []string{"a:1"}}
 	for words, cfg := range map[string]Config{
 		"address":         {},
-		"braces":          {Addrs: []string{"a:1"}, Prefix: "{a}"},
-		"not both":        {Addrs: []string{"a:1"}, Cluster: true, Master: "m"},
-		"not a directory": {Addrs: []string{"a:1"}, Snapshot: "/dev/null/snapshot"},
+		"braces":          {Server: at, Prefix: "{a}"},
+		"not both":        {Server: redisclient.Server{Addrs: at.Addrs, Cluster: true, Master: "m"}},
+		"not a directory": {Server: at, Snapshot: "/dev/null/snapshot"},
 	} {
 		cfg.Log = slog.New(slog.DiscardHandler)
 		if s, err := Open(t.Context(), cfg); err == nil || s != nil || !strings.Contains(err.Error(), words) {

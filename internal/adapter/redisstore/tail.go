@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 )
 
 // tail reads a stream as it grows. It has connections of its own, for it keeps one
@@ -22,7 +24,7 @@ const (
 )
 
 func (s *Store) tail(ctx context.Context, stream string) *tail {
-	client := s.cfg.connect(tailConnections)
+	client := s.cfg.Connect(tailConnections, redisclient.Repeat)
 	return &tail{client, stream, context.AfterFunc(ctx, func() { _ = client.Close() })}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/condition"
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
@@ -58,16 +59,16 @@ const (
 // Join makes a member of a group. It dials when it is first polled, and keeps trying. A
 // group that is new begins where its streams begin.
 func Join(broker Broker, group Group) (*Consumer, error) {
-	if err := errors.Join(broker.check(), group.check(broker.Cluster)); err != nil {
+	if err := errors.Join(broker.Check(), group.check(broker.Cluster)); err != nil {
 		return nil, err
 	}
 	group = group.withDefaults()
 	return &Consumer{
 		group:   group,
 		cluster: broker.Cluster,
-		connect: func() redis.UniversalClient { return broker.connect(1, repeat) },
-		client:  broker.connect(3, repeat),
-		once:    broker.connect(1, doNotRepeat),
+		connect: func() redis.UniversalClient { return broker.Connect(1, redisclient.Repeat) },
+		client:  broker.Connect(3, redisclient.Repeat),
+		once:    broker.Connect(1, redisclient.DoNotRepeat),
 		flights: newFlights(),
 		scripts: newScripts(),
 		consuming: &condition.Condition{
@@ -279,7 +280,7 @@ func (c *Consumer) wait(ctx context.Context, last map[string]string) error {
 	client := c.waiting
 	// The end of ctx closes its connection, which ends the wait at once.
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
-	bounded, cancel := context.WithTimeout(ctx, c.tick()+ioTimeout)
+	bounded, cancel := context.WithTimeout(ctx, c.tick()+redisclient.IOTimeout)
 	defer cancel()
 	err := client.XRead(bounded, args).Err()
 	if !stop() {
@@ -329,7 +330,7 @@ func (c *Consumer) Close() error {
 
 // leave tells Redis, so that others need not wait.
 func (c *Consumer) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), ioTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), redisclient.IOTimeout)
 	defer cancel()
 	keys, token := append([]string{c.leases.members}, c.group.Streams...), ""
 	if c.group.Ordered {

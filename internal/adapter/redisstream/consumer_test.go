@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -60,7 +61,7 @@ func TestCommitIsRepeated(t *testing.T) {
 	b, in, out := broker(t, shared.start(t).Addr), fresh(), fresh()
 	write(t, b, numbered(in, 5)...)
 	var deaf atomic.Bool
-	b.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	b.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, network, addr)
 		return &deafConn{conn, &deaf}, err
@@ -88,7 +89,7 @@ func TestPollWithoutAnswer(t *testing.T) {
 		b, in := broker(t, shared.start(t).Addr), fresh()
 		write(t, b, numbered(in, 9)...)
 		var deaf atomic.Bool
-		b.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		b.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, network, addr)
 			return &deafConn{conn, &deaf}, err
@@ -304,7 +305,7 @@ func TestTimeBeginsWithPoll(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	good := Broker{Addrs: []string{"127.0.0.1:1"}, Log: logger(t)}
+	good := Broker{Server: redisclient.Server{Addrs: []string{"127.0.0.1:1"}}, Log: logger(t)}
 	group := Group{Name: "group", Member: "a", Streams: []string{"s"}}
 	for want, change := range map[string]func(*Broker, *Group){
 		"needs an address":         func(b *Broker, _ *Group) { b.Addrs = nil },

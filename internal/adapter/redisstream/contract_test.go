@@ -44,7 +44,7 @@ func suite(t *testing.T, count int, ordered bool) {
 			In: in, Out: []string{fresh(), fresh()}, Ordered: ordered, Takeover: takeover, Largest: largest,
 			Join: func(name string, wire *contract.Wire) contract.StreamConsumer {
 				wired := b
-				wired.dial = wire.Dial
+				wired.Dial = wire.Dial
 				return joinFor(wired, name, takeover)
 			},
 			JoinFor: func(name string, takeover time.Duration) contract.StreamConsumer {

@@ -138,7 +138,7 @@ func TestOrderWithoutAnswers(t *testing.T) {
 			}
 			var losses atomic.Int64
 			lossy := b
-			lossy.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			lossy.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				var dialer net.Dialer
 				conn, err := dialer.DialContext(ctx, network, addr)
 				return &lossyConn{conn, &losses}, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
 )
@@ -52,7 +53,7 @@ func (s *sharedServer) start(t testing.TB) *servers.Server {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "12") // they wait more than they work
-	LogClient(slog.New(slog.DiscardHandler))
+	redisclient.LogTo(slog.New(slog.DiscardHandler))
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.Kill()
@@ -87,7 +88,7 @@ func own(t testing.TB, args ...string) *servers.Server {
 func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 func broker(t testing.TB, addr string) Broker {
-	return Broker{Addrs: []string{addr}, Log: logger(t)}
+	return Broker{Server: redisclient.Server{Addrs: []string{addr}}, Log: logger(t)}
 }
 
 // client speaks to a server past the package.

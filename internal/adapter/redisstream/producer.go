@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -22,10 +23,10 @@ const producerConnections = 4
 // NewProducer makes a producer for streams that keep about maxLen entries; 0: all. It dials
 // when it is used.
 func (b Broker) NewProducer(maxLen int64) (*Producer, error) {
-	if err := b.check(); err != nil {
+	if err := b.Check(); err != nil {
 		return nil, err
 	}
-	return &Producer{b.connect(producerConnections, doNotRepeat), maxLen}, nil
+	return &Producer{b.Connect(producerConnections, redisclient.DoNotRepeat), maxLen}, nil
 }
 
 // Write returns when all messages are written, or with an error when some may not be. With

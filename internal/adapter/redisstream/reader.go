@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -27,10 +28,10 @@ const followFor = time.Second
 // NewReader opens a stream. A reader that follows waits at the end for what comes; others
 // end where the stream ended when they were made.
 func (b Broker) NewReader(ctx context.Context, stream string, follow bool) (*Reader, error) {
-	if err := b.check(); err != nil {
+	if err := b.Check(); err != nil {
 		return nil, err
 	}
-	r := &Reader{client: b.connect(1, repeat), stream: stream, after: "0-0"}
+	r := &Reader{client: b.Connect(1, redisclient.Repeat), stream: stream, after: "0-0"}
 	if follow {
 		return r, nil
 	}
@@ -87,7 +88,7 @@ func (r *Reader) read(ctx context.Context, most int) ([]serving.StreamRecord, er
 
 // wait waits for an entry after those that were read.
 func (r *Reader) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, followFor+ioTimeout)
+	ctx, cancel := context.WithTimeout(ctx, followFor+redisclient.IOTimeout)
 	defer cancel()
 	err := r.client.XRead(ctx, &redis.XReadArgs{Streams: []string{r.stream, r.after}, Count: 1, Block: followFor}).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
