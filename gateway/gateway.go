@@ -117,13 +117,7 @@ func New(ctx context.Context, cfg Config) *Gateway {
 	if cfg.Usage != nil {
 		g.reporter = usage.NewReporter(g.TakeUsage, cfg.Usage, cfg.Log)
 	}
-	cfg.Metrics.GaugeFunc("topsail_gateway_cache_bytes", "Memory used by the prediction cache.", func() float64 { return float64(g.cache.Bytes()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_cache_entries", "Predictions in the cache.", func() float64 { return float64(g.cache.Len()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_cold_start_queue", "Requests that wait for a replica.", func() float64 { return float64(g.dispatch.Queued()) })
-	cfg.Metrics.GaugeFunc("topsail_gateway_in_flight", "Requests in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
-	cfg.Metrics.Collect(replicaGauges{g.table})
-	cfg.Metrics.Collect(stoppedGauge{g.Predictor})
-	cfg.Metrics.Collect(failoverGauge{g.Predictor})
+	g.addGauges(cfg.Metrics)
 	return g
 }
 

@@ -15,7 +15,7 @@ type metrics struct {
 }
 
 func newMetrics(r *obs.Registry, b *board) *metrics {
-	r.Collect(gauges{b})
+	r.Add(b.writeSeries, leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, demandDesc, canDesc, problemDesc, blockedDesc, alarmDesc)
 	return &metrics{
 		tick:       r.Histograms("topsail_scheduler_tick_seconds", "Time from reading demand and jobs to the decisions.", obs.Seconds()).WithLabelValues(),
 		decisions:  r.Counters("topsail_scheduler_decisions_total", "Decisions that requested a change, by rule and outcome.", "rule", "outcome"),
@@ -37,45 +37,30 @@ var (
 	alarmDesc   = obs.NewDesc("topsail_scheduler_alarm", "1 while an operator should look at the version's job.", "model", "version")
 )
 
-// gauges reads the board when metrics are asked for.
-type gauges struct{ *board }
-
-// Describe and Collect implement obs.Collector.
-func (g gauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{leaderDesc, unknownDesc, jobsDesc, heldDesc, desiredDesc, readyDesc, demandDesc, canDesc, problemDesc, blockedDesc, alarmDesc} {
-		ch <- d
-	}
-}
-
-func (g gauges) Collect(ch chan<- obs.Metric) {
+// writeSeries writes what the board says now.
+func (b *board) writeSeries(to *obs.SeriesWriter) {
 	now := time.Now()
-	gauge := func(d *obs.Desc, v float64, labels ...string) {
-		// Names that cannot be labels are left out.
-		if m, err := obs.GaugeOf(d, v, labels...); err == nil {
-			ch <- m
-		}
-	}
-	for _, s := range g.all() {
+	for _, s := range b.all() {
 		if !s.Active {
 			continue // there may be thousands that are registered alone
 		}
-		gauge(desiredDesc, float64(s.Decision.To), s.Model, s.Version)
-		gauge(readyDesc, float64(s.Ready), s.Model, s.Version)
+		to.Gauge(desiredDesc, float64(s.Decision.To), s.Model, s.Version)
+		to.Gauge(readyDesc, float64(s.Ready), s.Model, s.Version)
 		if s.Load.DemandKnown {
-			gauge(demandDesc, s.Load.Demand, s.Model, s.Version)
+			to.Gauge(demandDesc, s.Load.Demand, s.Model, s.Version)
 		}
 		if s.Load.CapacityKnown {
-			gauge(canDesc, s.Load.Capacity, s.Model, s.Version)
+			to.Gauge(canDesc, s.Load.Capacity, s.Model, s.Version)
 		}
-		gauge(problemDesc, flag(s.Job.Problem != ""), s.Model, s.Version)
-		gauge(blockedDesc, since(s.Blocked, now), s.Model, s.Version)
-		gauge(alarmDesc, flag(s.Alarm != ""), s.Model, s.Version)
+		to.Flag(problemDesc, s.Job.Problem != "", s.Model, s.Version)
+		to.Gauge(blockedDesc, since(s.Blocked, now), s.Model, s.Version)
+		to.Flag(alarmDesc, s.Alarm != "", s.Model, s.Version)
 	}
-	h := g.head()
-	gauge(leaderDesc, flag(h.leading))
-	gauge(unknownDesc, since(h.unknown, now))
-	gauge(jobsDesc, since(h.jobs, now))
-	gauge(heldDesc, flag(h.held))
+	h := b.head()
+	to.Flag(leaderDesc, h.leading)
+	to.Gauge(unknownDesc, since(h.unknown, now))
+	to.Gauge(jobsDesc, since(h.jobs, now))
+	to.Flag(heldDesc, h.held)
 }
 
 // since is for how many seconds something has been so; 0 where it has not.
@@ -84,11 +69,4 @@ func since(t, now time.Time) float64 {
 		return 0
 	}
 	return max(0, now.Sub(t).Seconds())
-}
-
-func flag(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -43,8 +43,9 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		custom:    newModelMetrics(),
 		gauges:    newPoolGauges(),
 	}
-	r.Collect(m.custom)
-	r.Collect(m.gauges)
+	r.Add(m.custom.writeSeries) // whose names are not known before
+	r.Add(m.gauges.writeSeries, queueDesc, waitingDesc, waitDesc, readyDesc, sizeDesc, runningDesc, usualDesc, profileDesc, startDesc,
+		stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc)
 	return m
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// modelMetrics exposes what models count themselves. It describes nothing in
+// modelMetrics exposes what models count themselves. Nothing is described in
 // advance, since it is not known what models will count. Nothing that a model sends
 // may break a scrape, which would take all other metrics with it.
 type modelMetrics struct {
@@ -60,10 +60,7 @@ func (m *modelMetrics) forget(model serving.ModelID, replica string) {
 	})
 }
 
-// Describe and Collect implement obs.Collector.
-func (m *modelMetrics) Describe(chan<- *obs.Desc) {}
-
-func (m *modelMetrics) Collect(ch chan<- obs.Metric) {
+func (m *modelMetrics) writeSeries(to *obs.SeriesWriter) {
 	families := map[string]rpc.Metric{} // the first of each name, whose kind and help stand for all
 	for _, s := range m.series() {
 		first, ok := families[s.metric.Name]
@@ -78,9 +75,7 @@ func (m *modelMetrics) Collect(ch chan<- obs.Metric) {
 			continue
 		}
 		s.metric.Help = first.Help
-		if sample, err := expose(s.from, &s.metric); err == nil {
-			ch <- sample
-		}
+		expose(to, s.from, &s.metric)
 	}
 }
 

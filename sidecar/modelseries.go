@@ -68,7 +68,7 @@ func nameTaken(name string, families map[string]rpc.Metric) bool {
 	return false
 }
 
-func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
+func expose(to *obs.SeriesWriter, from metricSource, metric *rpc.Metric) {
 	keys, values := []string{"model", "version", "replica"}, []string{from.model.Model, from.model.Version, from.replica}
 	if from.container != "" {
 		keys, values = append(keys, "container"), append(values, from.container)
@@ -79,15 +79,16 @@ func expose(from metricSource, metric *rpc.Metric) (obs.Metric, error) {
 	desc := obs.NewDesc(metric.Name, metric.Help, keys...)
 	switch metric.Kind {
 	case rpc.MetricCounter:
-		return obs.CounterOf(desc, metric.Value, values...)
+		to.Counter(desc, metric.Value, values...)
 	case rpc.MetricGauge:
-		return obs.GaugeOf(desc, metric.Value, values...)
-	}
-	buckets := make(map[float64]uint64, len(metric.Buckets))
-	for _, b := range metric.Buckets {
-		if !math.IsNaN(b.Upper) {
-			buckets[b.Upper] = b.Count
+		to.Gauge(desc, metric.Value, values...)
+	default:
+		upTo := make(map[float64]uint64, len(metric.Buckets))
+		for _, b := range metric.Buckets {
+			if !math.IsNaN(b.Upper) {
+				upTo[b.Upper] = b.Count
+			}
 		}
+		to.Cumulative(desc, upTo, metric.Count, metric.Sum, values...)
 	}
-	return obs.HistogramOf(desc, metric.Count, metric.Sum, buckets, values...)
 }

@@ -51,29 +51,17 @@ func (g *poolGauges) remove(p *pool) {
 	delete(g.pools, p)
 }
 
-// Describe and Collect implement obs.Collector.
-func (g *poolGauges) Describe(ch chan<- *obs.Desc) {
-	for _, d := range []*obs.Desc{queueDesc, waitingDesc, waitDesc, readyDesc, sizeDesc, runningDesc, usualDesc, profileDesc, startDesc, stageQueueDesc, stageReadyDesc, stageWorkersDesc, hostModelsDesc, hostMemoryDesc} {
-		ch <- d
-	}
-}
-
-func (g *poolGauges) Collect(ch chan<- obs.Metric) {
+func (g *poolGauges) writeSeries(to *obs.SeriesWriter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for p, replica := range g.pools {
-		collectPool(ch, p, replica)
+		writePool(to, p, replica)
 	}
 }
 
-func collectPool(ch chan<- obs.Metric, p *pool, replica string) {
+func writePool(to *obs.SeriesWriter, p *pool, replica string) {
 	labels := []string{p.model.Model, p.model.Version, replica}
-	gauge := func(d *obs.Desc, v float64, more ...string) {
-		// The labels are names that were checked; this cannot fail.
-		if m, err := obs.GaugeOf(d, v, append(labels, more...)...); err == nil {
-			ch <- m
-		}
-	}
+	gauge := func(d *obs.Desc, v float64, more ...string) { to.Gauge(d, v, append(labels, more...)...) }
 	pipe := p.pipe.Load()
 	queued, wait := p.load(serving.LowestPriority)
 	ready := 0

@@ -36,7 +36,7 @@ func NewMetrics(r *obs.Registry, k Kind) *Metrics {
 		condition: obs.NewDesc(k.Metrics+"condition", "1 while there is something that the stream cannot do: condition says what.", "stream", "condition"),
 		own:       obs.NewDesc(k.Metrics+k.Gauge.Name, k.Gauge.Help, "stream"),
 	}
-	r.Collect(m)
+	r.Add(m.writeSeries, m.held, m.lag, m.condition, m.own)
 	return m
 }
 
@@ -67,40 +67,29 @@ func (m *Metrics) of(j *Job) *jobMetrics {
 	return one
 }
 
-// Describe and Collect implement obs.Collector.
-func (m *Metrics) Describe(to chan<- *obs.Desc) {
-	for _, desc := range []*obs.Desc{m.held, m.lag, m.condition, m.own} {
-		to <- desc
-	}
-}
-
-func (m *Metrics) Collect(to chan<- obs.Metric) {
+// writeSeries writes the gauges of all jobs.
+func (m *Metrics) writeSeries(to *obs.SeriesWriter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, j := range m.jobs {
-		m.collect(j, func(desc *obs.Desc, value float64, labels ...string) {
-			if sample, err := obs.GaugeOf(desc, value, append([]string{j.cfg.Name}, labels...)...); err == nil {
-				to <- sample
-			}
-		})
+		m.writeJob(to, j)
 	}
 }
 
-// collect says the gauges of one job.
-func (m *Metrics) collect(j *Job, say func(desc *obs.Desc, value float64, labels ...string)) {
+func (m *Metrics) writeJob(to *obs.SeriesWriter, j *Job) {
 	_, held := j.window.now()
-	say(m.held, held.Seconds())
-	say(m.own, m.kind.Gauge.Value(j, j.handler))
+	to.Gauge(m.held, held.Seconds(), j.cfg.Name)
+	to.Gauge(m.own, m.kind.Gauge.Value(j, j.handler), j.cfg.Name)
 	lag := math.NaN()
 	if known := j.lag.get(); known != nil {
 		lag = float64(*known)
 	}
-	say(m.lag, lag)
-	conditions := map[string]float64{cannotConsume: 0} // which shows that it can
+	to.Gauge(m.lag, lag, j.cfg.Name)
+	conditions := map[string]bool{cannotConsume: false} // which shows that it can
 	for _, condition := range j.conditions() {
-		conditions[condition] = 1
+		conditions[condition] = true
 	}
 	for condition, present := range conditions {
-		say(m.condition, present, condition)
+		to.Flag(m.condition, present, j.cfg.Name, condition)
 	}
 }

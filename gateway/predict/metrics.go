@@ -29,7 +29,7 @@ func NewMetrics(r *obs.Registry) *Metrics {
 		shed:  r.Counters("topsail_selection_shed_total", "Model versions that a policy chose and that were not called because capacity or time was short.", "app", "model", "version"),
 		ended: r.Counters("topsail_selection_endings_total", "Decisions of policies, by what triggered them.", "app", "ending"),
 	}
-	r.Add(m)
+	r.Add(m.writeSeries, answersDesc, byDesc, secondsDesc, cacheDesc, sloDesc, lateDesc)
 	return m
 }
 

@@ -54,13 +54,8 @@ func (m *Metrics) Traffic() []Traffic {
 	return list
 }
 
-// Descs implements obs.Source.
-func (m *Metrics) Descs() []*obs.Desc {
-	return []*obs.Desc{answersDesc, byDesc, secondsDesc, cacheDesc, sloDesc, lateDesc}
-}
-
-// WriteSeries implements obs.Source.
-func (m *Metrics) WriteSeries(to *obs.SeriesWriter) {
+// writeSeries writes those of apps that had queries.
+func (m *Metrics) writeSeries(to *obs.SeriesWriter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	scales := scales{}

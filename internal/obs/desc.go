@@ -9,7 +9,7 @@ type Desc struct {
 	labels []string
 }
 
-// NewDesc describes a metric that a Collector or a Source makes on demand.
+// NewDesc describes a metric whose series are written when they are read.
 func NewDesc(name, help string, labels ...string) *Desc {
 	return &Desc{prometheus.NewDesc(name, help, labels, nil), name, labels}
 }
@@ -20,18 +20,3 @@ func only(c prometheus.Collector, name string) *Desc {
 	c.Describe(one)
 	return &Desc{prom: <-one, name: name}
 }
-
-func describe(descs []*Desc, to chan<- *prometheus.Desc) {
-	for _, d := range descs {
-		to <- d.prom
-	}
-}
-
-// collector is a Collector as the library has it.
-type collector struct {
-	Collector
-	descs []*Desc
-}
-
-// Describe implements prometheus.Collector.
-func (c collector) Describe(to chan<- *prometheus.Desc) { describe(c.descs, to) }

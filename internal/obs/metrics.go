@@ -21,14 +21,7 @@ type (
 	HistogramVec = prometheus.HistogramVec
 	GaugeVec     = prometheus.GaugeVec
 	Labels       = prometheus.Labels
-	Metric       = prometheus.Metric
 )
-
-// Collector makes its metrics when someone asks for them.
-type Collector interface {
-	Describe(to chan<- *Desc)
-	Collect(to chan<- Metric)
-}
 
 // Registry collects the metrics of one process.
 type Registry struct {
@@ -102,20 +95,6 @@ func (r *Registry) GaugeFunc(name, help string, read func() float64) {
 	r.register(g, only(g, name))
 }
 
-// Collect registers a collector of its own making.
-func (r *Registry) Collect(c Collector) {
-	described := make(chan *Desc)
-	go func() {
-		defer close(described)
-		c.Describe(described)
-	}()
-	var descs []*Desc
-	for d := range described {
-		descs = append(descs, d)
-	}
-	r.register(collector{c, descs}, descs...)
-}
-
 func (r *Registry) register(c prometheus.Collector, descs ...*Desc) {
 	r.prom.MustRegister(c)
 	r.keep(c, descs...)
@@ -146,17 +125,3 @@ func FineSeconds() []float64 {
 
 // Sizes are histogram bounds for batch sizes.
 func Sizes() []float64 { return prometheus.ExponentialBuckets(1, 2, 13) }
-
-// CounterOf, GaugeOf and HistogramOf make one sample of a described metric. They
-// fail on labels or names that cannot be exposed.
-func CounterOf(d *Desc, v float64, labels ...string) (Metric, error) {
-	return prometheus.NewConstMetric(d.prom, prometheus.CounterValue, v, labels...)
-}
-
-func GaugeOf(d *Desc, v float64, labels ...string) (Metric, error) {
-	return prometheus.NewConstMetric(d.prom, prometheus.GaugeValue, v, labels...)
-}
-
-func HistogramOf(d *Desc, count uint64, sum float64, buckets map[float64]uint64, labels ...string) (Metric, error) {
-	return prometheus.NewConstHistogram(d.prom, count, sum, buckets, labels...)
-}

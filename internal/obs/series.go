@@ -63,15 +63,15 @@ type part struct {
 }
 
 func (p part) read(readers Readers) {
-	if c, ok := p.collector.(sourceCollector); ok {
-		c.source.WriteSeries(&SeriesWriter{readers: readers})
+	if s, ok := p.collector.(source); ok {
+		s.write(&SeriesWriter{readers: readers})
 		return
 	}
 	of := make(map[*prometheus.Desc]func(*Series), len(p.descs))
 	for _, d := range p.descs {
 		of[d.prom] = readers[d.name]
 	}
-	metrics := make(chan Metric, 64)
+	metrics := make(chan prometheus.Metric, 64)
 	go func() {
 		defer close(metrics)
 		p.collector.Collect(metrics)

@@ -19,31 +19,16 @@ var (
 	timeDesc  = NewDesc("baking_seconds", "Time.", "oven")
 )
 
-// bakery is a source.
+// bakery writes series.
 type bakery struct{ ovens []string }
 
-func (bakery) Descs() []*Desc { return []*Desc{bakedDesc, heatDesc, timeDesc} }
-
-func (b bakery) WriteSeries(to *SeriesWriter) {
+func (b bakery) writeSeries(to *SeriesWriter) {
 	for _, oven := range b.ovens {
 		to.Counter(bakedDesc, 7, oven, "rye")
 		to.Counter(bakedDesc, 0, oven, "burnt") // is not read
 		to.Gauge(heatDesc, 230, oven)
 		to.Histogram(timeDesc, []float64{1, 2}, []uint64{3, 0, 1}, 12.5, oven)
 	}
-}
-
-// shop is a collector.
-type shop struct{ desc *Desc }
-
-func (s shop) Describe(to chan<- *Desc) { to <- s.desc }
-
-func (s shop) Collect(to chan<- Metric) {
-	m, err := GaugeOf(s.desc, 4, "front")
-	if err != nil {
-		panic(err)
-	}
-	to <- m
 }
 
 // full has a metric of each kind.
@@ -56,8 +41,13 @@ func full() *Registry {
 	r.Histograms("took_seconds", "Time.", Sizes(), "app").WithLabelValues("a").Observe(3)
 	r.CounterFunc("drops_total", "Drops.", func() float64 { return 5 })
 	r.GaugeFunc("room", "Room.", func() float64 { return 6 })
-	r.Collect(shop{NewDesc("doors", "Doors.", "side")})
-	r.Add(bakery{[]string{"left", "right"}})
+	doors, open := NewDesc("doors", "Doors.", "side"), NewDesc("open", "1 while the door is open.", "side")
+	r.Add(func(to *SeriesWriter) {
+		to.Gauge(doors, 4, "front")
+		to.Flag(open, true, "front")
+		to.Flag(open, false, "back")
+	}, doors, open)
+	r.Add(bakery{[]string{"left", "right"}}.writeSeries, bakedDesc, heatDesc, timeDesc)
 	return r
 }
 
@@ -76,7 +66,7 @@ func seen(all map[string]string, names []string) Readers {
 // Read reads what is gathered, and what a page of it says.
 func TestReadReadsWhatIsGathered(t *testing.T) {
 	r := full()
-	names := []string{"asked_total", "shared_total", "depth", "took_seconds", "drops_total", "room", "doors", "baked_total", "heat_celsius", "baking_seconds"}
+	names := []string{"asked_total", "shared_total", "depth", "took_seconds", "drops_total", "room", "doors", "open", "baked_total", "heat_celsius", "baking_seconds"}
 	read, gathered, paged := map[string]string{}, map[string]string{}, map[string]string{}
 	r.Read(seen(read, names))
 	families, err := r.Gather()
@@ -101,7 +91,7 @@ func TestReadReadsWhatIsGathered(t *testing.T) {
 		t.Fatalf("%d families, %v", len(families), err)
 	}
 	seen(some, names).ReadFamilies(families)
-	if len(read) != 14 || !maps.Equal(read, gathered) || !maps.Equal(read, paged) || !maps.Equal(read, some) {
+	if len(read) != 16 || !maps.Equal(read, gathered) || !maps.Equal(read, paged) || !maps.Equal(read, some) {
 		t.Errorf("read %v\ngathered %v\non a page %v\non a page of some %v", read, gathered, paged, some)
 	}
 	if got := read["baking_secondsleft"]; got != "0 [1 2] [3 0 1] 12.5 4" {
@@ -161,6 +151,29 @@ func TestHistogramsThatMakeNoSense(t *testing.T) {
 	h.Bucket = []*dto.Bucket{bucketOf(1, 2), bucketOf(2, 5)}
 	if read(); s.Count() != 5 || s.Counts[2] != 0 {
 		t.Errorf("with more in buckets than in all it is %+v", s)
+	}
+}
+
+// A series that cannot be exposed does not take the others with it.
+func TestSeriesThatCannotBeExposed(t *testing.T) {
+	r := NewRegistry()
+	doors := NewDesc("doors", "Doors.", "side")
+	r.Add(func(to *SeriesWriter) {
+		to.Gauge(doors, 4, "front")
+		to.Gauge(doors, 5, "\xff")
+		to.Gauge(doors, 6, "one", "too many")
+		to.Counter(NewDesc("no name!", "None."), 7)
+		to.Cumulative(NewDesc("took", "Time."), map[float64]uint64{1: 2}, 3, 4)
+	}, doors)
+	answer := httptest.NewRecorder()
+	r.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{`doors{side="front"} 4`, `took_bucket{le="1"} 2`, "took_sum 4", "took_count 3"} {
+		if !strings.Contains(answer.Body.String(), want+"\n") {
+			t.Errorf("%s is not on the page", want)
+		}
+	}
+	if answer.Code != 200 || strings.Count(answer.Body.String(), "doors{") != 1 {
+		t.Errorf("%d: %s", answer.Code, answer.Body)
 	}
 }
 

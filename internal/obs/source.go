@@ -7,27 +7,32 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Source is what writes the series of its metrics when someone reads them, as many as there are then:
-// as a Collector does, and without making a Metric of each where they are only read.
-type Source interface {
-	Descs() []*Desc
-	WriteSeries(to *SeriesWriter)
+// Add registers metrics whose series write writes when someone asks for them, as many as there are then.
+// What it writes of metrics that are not in descs is on pages, and Read does not read it.
+func (r *Registry) Add(write func(to *SeriesWriter), descs ...*Desc) {
+	r.register(source{write, descs}, descs...)
 }
 
-// Add registers a source.
-func (r *Registry) Add(s Source) { r.register(sourceCollector{s}, s.Descs()...) }
+// source is what Add registers, as the library has it.
+type source struct {
+	write func(to *SeriesWriter)
+	descs []*Desc
+}
 
-// sourceCollector makes metrics of what a source writes.
-type sourceCollector struct{ source Source }
+// Describe implements prometheus.Collector.
+func (s source) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range s.descs {
+		to <- d.prom
+	}
+}
 
-func (c sourceCollector) Describe(to chan<- *prometheus.Desc) { describe(c.source.Descs(), to) }
+// Collect implements prometheus.Collector.
+func (s source) Collect(to chan<- prometheus.Metric) { s.write(&SeriesWriter{metrics: to}) }
 
-func (c sourceCollector) Collect(to chan<- Metric) { c.source.WriteSeries(&SeriesWriter{metrics: to}) }
-
-// SeriesWriter takes the series of a source: it makes metrics of them, or has them read, which takes
-// no memory. A series whose labels cannot be exposed is left out of the metrics.
+// SeriesWriter takes series: it makes metrics of them, or has them read, which takes no memory. A series
+// whose names or labels cannot be exposed is left out of the metrics.
 type SeriesWriter struct {
-	metrics chan<- Metric // nil: they are read
+	metrics chan<- prometheus.Metric // nil: they are read
 	readers Readers
 	series  Series
 }
@@ -36,7 +41,7 @@ type SeriesWriter struct {
 // failures are, is on pages and is not read.
 func (w *SeriesWriter) Counter(d *Desc, v float64, labels ...string) {
 	if w.metrics != nil {
-		w.send(CounterOf(d, v, slices.Clone(labels)...))
+		w.send(prometheus.NewConstMetric(d.prom, prometheus.CounterValue, v, slices.Clone(labels)...))
 	} else if v != 0 {
 		w.value(dto.MetricType_COUNTER, d, v, labels)
 	}
@@ -45,10 +50,19 @@ func (w *SeriesWriter) Counter(d *Desc, v float64, labels ...string) {
 // Gauge writes a gauge.
 func (w *SeriesWriter) Gauge(d *Desc, v float64, labels ...string) {
 	if w.metrics != nil {
-		w.send(GaugeOf(d, v, slices.Clone(labels)...))
+		w.send(prometheus.NewConstMetric(d.prom, prometheus.GaugeValue, v, slices.Clone(labels)...))
 	} else {
 		w.value(dto.MetricType_GAUGE, d, v, labels)
 	}
+}
+
+// Flag writes a gauge that is 1 or 0.
+func (w *SeriesWriter) Flag(d *Desc, on bool, labels ...string) {
+	v := 0.
+	if on {
+		v = 1
+	}
+	w.Gauge(d, v, labels...)
 }
 
 func (w *SeriesWriter) value(kind dto.MetricType, d *Desc, v float64, labels []string) {
@@ -74,10 +88,18 @@ func (w *SeriesWriter) Histogram(d *Desc, bounds []float64, counts []uint64, sum
 			upTo[bounds[i]] = all
 		}
 	}
-	w.send(HistogramOf(d, all, sum, upTo, slices.Clone(labels)...))
+	w.Cumulative(d, upTo, all, sum, labels...)
 }
 
-func (w *SeriesWriter) send(m Metric, err error) {
+// Cumulative writes a histogram of n values, by how many are up to each bound. It is on pages, and is not
+// read.
+func (w *SeriesWriter) Cumulative(d *Desc, upTo map[float64]uint64, n uint64, sum float64, labels ...string) {
+	if w.metrics != nil {
+		w.send(prometheus.NewConstHistogram(d.prom, n, sum, upTo, slices.Clone(labels)...))
+	}
+}
+
+func (w *SeriesWriter) send(m prometheus.Metric, err error) {
 	if err == nil {
 		w.metrics <- m
 	}
