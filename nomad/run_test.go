@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -115,31 +114,6 @@ func environment(t *testing.T, client *http.Client, base string) map[string]stri
 	return env
 }
 
-func TestGatewaysRun(t *testing.T) {
-	c := shared
-	c.run(t, "gateway", variables{"program": self(t), "count": 2, "per_node": 2, "port": 0, "shutdown_delay": "2s"})
-	for _, instance := range c.ready(t, "topsail-gateway", 2) {
-		s := instance.Service
-		env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])
-		want := map[string]string{
-			"role":                 "gateway",
-			"TOPSAIL_GATEWAY_NAME": s.Meta["alloc_id"],
-			"TOPSAIL_GATEWAY_ADDR": fmt.Sprintf("%s:%d", s.Address, s.Port),
-			"TOPSAIL_OPS_ADDR":     s.Meta["ops_addr"],
-			"TOPSAIL_REDIS_ADDRS":  "127.0.0.1:6379",
-			"CONSUL_HTTP_ADDR":     "http://127.0.0.1:8500",
-		}
-		for name, value := range want {
-			if env[name] != value || value == "" {
-				t.Errorf("%s is %q, want %q", name, env[name], value)
-			}
-		}
-		if info, err := os.Stat(env["TOPSAIL_DATA_DIR"]); err != nil || !info.IsDir() {
-			t.Errorf("no folder for data: %v", err)
-		}
-	}
-}
-
 // TestGatewayLeavesBeforeItStops: whoever finds gateways through Consul has
 // the shutdown_delay to turn to another one.
 func TestGatewayLeavesBeforeItStops(t *testing.T) {
@@ -184,16 +158,6 @@ func TestClosedGatewayRuns(t *testing.T) {
 	}
 }
 
-func TestWebRuns(t *testing.T) {
-	c := shared
-	c.run(t, "web", variables{"program": self(t), "count": 1, "port": 0})
-	s := c.ready(t, "topsail-web", 1)[0].Service
-	env := environment(t, http.DefaultClient, "http://"+s.Meta["ops_addr"])
-	if want := fmt.Sprintf("%s:%d", s.Address, s.Port); env["role"] != "web" || env["TOPSAIL_WEB_ADDR"] != want {
-		t.Errorf("%q listens on %q, want web on %q", env["role"], env["TOPSAIL_WEB_ADDR"], want)
-	}
-}
-
 // TestStreamsRun: the file is written where the program looks for it.
 func TestStreamsRun(t *testing.T) {
 	c := shared
@@ -209,53 +173,6 @@ func TestStreamsRun(t *testing.T) {
 	}
 	if !names["global-"+namespace+"-topsail-stream-0"] || !names["global-"+namespace+"-topsail-stream-1"] {
 		t.Errorf("the members are %v", names)
-	}
-}
-
-// TestBackupsRun: each run finds management by its service, and writes to the destination.
-func TestBackupsRun(t *testing.T) {
-	c, to := shared, t.TempDir()
-	listed := variables{"namespace": namespace, "program": self(t), "service_provider": "nomad"}
-	c.run(t, "web", with(listed, variables{"count": 1, "port": 0}))
-	var web *nomadapi.ServiceRegistration
-	err := poll(t.Context(), convergence, func() error {
-		all, _, err := c.root.Services().Get("topsail-web", &nomadapi.QueryOptions{Namespace: namespace})
-		if err == nil && len(all) == 0 {
-			err = errors.New("topsail-web is not listed")
-		}
-		if err == nil {
-			web = all[0]
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := c.parse(t, "backup", with(listed, variables{"destination": to}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := c.root.Jobs().Register(job, nil); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if _, _, err := c.root.Jobs().Deregister(*job.ID, true, nil); err != nil {
-			t.Error(err)
-		}
-	}()
-	if _, _, err := c.root.Jobs().PeriodicForce(*job.ID, nil); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("[--keep 14]http://%s:%d", web.Address, web.Port)
-	err = poll(t.Context(), time.Minute, func() error {
-		text, err := os.ReadFile(filepath.Join(to, "backup"))
-		if err == nil && string(text) != want {
-			err = fmt.Errorf("it was run with %s, want %s", text, want)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -28,14 +27,6 @@ func standIn() (role string, ok bool) {
 func runStandIn(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if role == "backup" {
-		text := fmt.Sprint(os.Args[3:], os.Getenv("TOPSAIL_ADMIN_URL"))
-		if err := os.WriteFile(filepath.Join(os.Args[2], "backup"), []byte(text), 0o600); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health/ready", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /environment", func(w http.ResponseWriter, _ *http.Request) {
