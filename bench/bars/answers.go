@@ -13,9 +13,6 @@ import (
 // answers are how many answers a gateway gave, by cause.
 type answers map[string]int64
 
-// predictions are the answers that are no default.
-func (a answers) predictions() int64 { return a["ok"] }
-
 func (a answers) defaults() int64 {
 	n := int64(0)
 	for cause, count := range a {

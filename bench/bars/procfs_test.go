@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -31,47 +29,5 @@ func TestParseStatm(t *testing.T) {
 		if got, err := parseStatm([]byte(bad)); err == nil {
 			t.Errorf("%q was read as %d", bad, got)
 		}
-	}
-}
-
-func TestTheTimeOfAProcessAndThoseBelowIt(t *testing.T) {
-	child := exec.CommandContext(t.Context(), "sh", "-c", "echo; read line")
-	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	its, err := cpuTime(child.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all, err := cpuTimeOfAll(os.Getpid()); err != nil || all < its {
-		t.Errorf("all have used %v, and one of them %v; %v", all, its, err)
-	}
-	in.Close()
-	_ = child.Wait() // it fails to read at the end of its input
-	if _, err := cpuTimeOfAll(child.Process.Pid); err == nil {
-		t.Error("a process that has ended has a time")
-	}
-}
-
-func TestOurOwnProcessHasUsedSome(t *testing.T) {
-	memory, err := resident(os.Getpid())
-	if err != nil || memory < 1<<20 {
-		t.Errorf("resident memory is %d bytes, %v", memory, err)
-	}
-	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
-	}
-	if used, err := cpuTime(os.Getpid()); err != nil || used < tick {
-		t.Errorf("processor time is %v, %v", used, err)
 	}
 }

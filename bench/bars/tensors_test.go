@@ -83,18 +83,3 @@ func TestAnAnswerIsJudged(t *testing.T) {
 		t.Errorf("got %v for a wrong answer", err)
 	}
 }
-
-func TestWrkIsToldOfARequest(t *testing.T) {
-	for _, test := range []struct {
-		request request
-		want    []string
-	}{
-		{request{body: []byte("{}"), header: 2}, []string{"BENCH_JSON_BYTES=2", "BENCH_RAW=false", "BENCH_WANT="}},
-		{request{body: []byte("raw"), raw: true, want: "1,2"}, []string{"BENCH_JSON_BYTES=0", "BENCH_RAW=true", "BENCH_WANT=1,2"}},
-	} {
-		told, err := test.request.environment(t.TempDir())
-		if err != nil || !slices.Equal(told[1:], test.want) {
-			t.Errorf("got %q, %v; want %q", told, err, test.want)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -83,36 +82,5 @@ func TestDriftIsTheSecondThirdOfOneModel(t *testing.T) {
 	}
 	if s.best() != 1 {
 		t.Errorf("the best single model in hindsight is %d, not 1", s.best())
-	}
-}
-
-func TestTablesThatDoNotFit(t *testing.T) {
-	short := func(change func(t *Table)) *Table {
-		table := three()
-		change(table)
-		return table
-	}
-	for name, table := range map[string]*Table{
-		"no samples":       {Models: three().Models},
-		"no models":        {Labels: three().Labels},
-		"inputs":           short(func(t *Table) { t.Inputs = t.Inputs[1:] }),
-		"outputs":          short(func(t *Table) { t.Models[1].Outputs = t.Models[1].Outputs[1:] }),
-		"confidence":       short(func(t *Table) { t.Models[1].Confidence = t.Models[1].Confidence[1:] }),
-		"degraded outputs": short(func(t *Table) { t.Models[0].Degraded = t.Models[0].Degraded[1:] }),
-	} {
-		if table.check() == nil {
-			t.Errorf("%s: nothing is said", name)
-		}
-	}
-	if err := three().check(); err != nil {
-		t.Error(err)
-	}
-	if _, err := newStream(tableOf("steady", says("a", 1, 1)), 1, 300, true, selection.Loss{}); err == nil {
-		t.Error("a table that cannot drift drifts")
-	}
-	wild := three()
-	wild.Labels[3] = math.NaN()
-	if _, err := newStream(wild, 1, 300, false, selection.Loss{}); err == nil {
-		t.Error("a label that is no number is taken")
 	}
 }
