@@ -3,7 +3,6 @@
 package edge
 
 import (
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -197,28 +196,5 @@ func addresses(each int) attack {
 			}
 		},
 		outside: 1000 * perConnection,
-	}
-}
-
-// http11 is clients that insist on a protocol: on HTTP/1.1 they get it, and on no other.
-func http11() attack {
-	return attack{
-		name: "clients insist on a protocol (ALPN)",
-		run: func(t *testing.T, s *server) {
-			for range 50 {
-				for _, protocol := range []string{"http/1.1", "h2"} {
-					config := s.tls.Clone()
-					config.NextProtos = []string{protocol}
-					c, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Second}, "tcp", s.gateway, config)
-					if err == nil {
-						c.Close()
-					}
-					if (err == nil) != (protocol == "http/1.1") {
-						t.Errorf("%s: %v", protocol, err)
-					}
-				}
-				time.Sleep(40 * time.Millisecond)
-			}
-		},
 	}
 }

@@ -9,32 +9,6 @@ import (
 	"testing"
 )
 
-// cutBodies is clients whose requests to other doors end in the middle: of a small body, a large one, a
-// packed one, and of binary data.
-func cutBodies() attack {
-	chat := `{"model":"chat","messages":[{"role":"user","content":"` + strings.Repeat("x", 100_000) + `"}]}`
-	vector := `{"inputs":[{"name":"input","shape":[1,100000],"datatype":"FP64","parameters":{"binary_data_size":800000}}]}`
-	whole := []string{
-		post("/openai/v1/chat/completions", `{"model":"chat","messages":[{"role":"user","content":"hi"}]}`),
-		post("/openai/v1/chat/completions", chat), post("/openai/v1/embeddings", chat),
-		post("/openai/v1/chat/completions", gzipped(chat), "Content-Encoding: gzip"),
-		behind("target", vector, strings.Repeat("\x00", 800_000)),
-	}
-	return attack{
-		name: fmt.Sprintf("%d requests are cut", 4*len(whole)),
-		run: func(t *testing.T, s *server) {
-			for _, request := range whole {
-				for at := 1; at <= 4; at++ {
-					part := request[:len(request)-max(1, len(request)/(3*at))]
-					if status, text := s.refusal(part); status != 0 && status != 400 && status != 408 {
-						t.Errorf("%d bytes of %.60q: %d %.200s", len(part), request, status, text)
-					}
-				}
-			}
-		},
-	}
-}
-
 // noHTTP2 is clients of the port for gRPC that do not speak HTTP/2, or stop doing so: they are cut off, and
 // others are answered.
 func noHTTP2() attack {
