@@ -7,35 +7,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/models"
 	"github.com/topsail-serving/topsail/stream/records"
-	"github.com/topsail-serving/topsail/web/api"
 )
-
-// pythonHere is the Python of the machine, as MAJOR.MINOR.
-func pythonHere(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // adder is a model in Python that adds a number to the sum of the input.
 func adder(t *testing.T, version string, n int) *models.Model {
 	return &models.Model{
-		Name: "sum", Version: version, Kind: "python", InputType: "doubles", Python: pythonHere(t), Entry: "adder:predict",
+		Name: "sum", Version: version, Kind: "python", InputType: "doubles", Python: pythonMinor(t), Entry: "adder:predict",
 		Data: fmt.Appendf(nil, "def predict(inputs):\n    return [float(sum(x)) + %d for x in inputs]\n", n),
 	}
 }
@@ -211,89 +197,6 @@ func TestModelStream(t *testing.T) {
 		}
 		if err := in.stop(os.Interrupt); err != nil {
 			t.Errorf("ended with %v:\n%s", err, in.output())
-		}
-	})
-}
-
-// TestModelStreamReplaces a model that has eight replicas: the next version has eight, with all else
-// that its message leaves out. Then the old one is removed, and in the end the model.
-func TestModelStreamReplaces(t *testing.T) {
-	onBrokers(t, func(t *testing.T, b *streamBroker) {
-		b.create(t, "updates", "acks", "refused")
-		in := start(t, t.TempDir(), modelStream(b, ""), "--gateway-cache-bytes", "0")
-		person := operate(t, in)
-		first, second := adder(t, "1", 1), adder(t, "2", 2)
-		first.Apps = []string{"sum"}
-		first.Settings = json.RawMessage(`{"replicas": 2, "batch": {"strategy": "fixed", "max_size": 4}, "resources": {"memory_mb": 128},
-			"env": {"OMP_NUM_THREADS": "1"}, "labels": ["team=sums"]}`)
-		second.Settings = json.RawMessage(`{"env": {"LEVEL": "2"}}`)
-		b.updates(t, models.Update{UUID: "app", Ensemble: sumApp}, models.Update{UUID: "a", Model: first})
-		person.answers("sum", "[1, 2]", "4.0")
-		person.do("version", "scale", "sum:1", "8")
-		b.updates(t, models.Update{UUID: "b", Model: second})
-		person.answers("sum", "[1, 2]", "5.0")
-		v := get[api.Version](person, "/models/sum/versions/2")
-		if v.Replicas != 8 || v.Batch.MaxSize != 4 || v.Resources.MemoryMB != 128 || v.Env["OMP_NUM_THREADS"] != "1" || v.Env["LEVEL"] != "2" || !slices.Contains(v.Labels, "team=sums") {
-			t.Errorf("version 2 is %+v", v)
-		}
-		in.until("replicas", func() bool {
-			return strings.Count(person.do("replica", "list", "--model", "sum", "--version", "2"), "ready") == 8
-		})
-		b.updates(t, models.Update{UUID: "c", Remove: &models.Removal{Model: "sum", Version: "1"}}, models.Update{UUID: "d", Remove: &models.Removal{Model: "sum"}},
-			models.Update{UUID: "e", Policy: &models.PolicyChange{App: "sum", Parameters: `{"record_seconds": 60}`}},
-			models.Update{UUID: "f", Remove: &models.Removal{Model: "sum", Unlink: true}})
-		in.until("end of the updates", func() bool { return len(b.acknowledged(t)) == 6 })
-		if got := fmt.Sprint(b.acknowledged(t)); got != "map[a:deployed app:configured b:deployed c:removed e:configured f:removed]" {
-			t.Errorf("outcomes %v", got)
-		}
-		if got := b.refusals(t, "refused"); got["refused"] != 1 || len(got) != 1 {
-			t.Errorf("dead letters for %v", got)
-		}
-		person.refused(3, "does not exist", "model", "get", "sum")
-		if err := in.stop(os.Interrupt); err != nil {
-			t.Errorf("ended with %v:\n%s", err, in.output())
-		}
-	})
-}
-
-// TestModelStreamKilled kills the process while it takes updates, again and again: each is
-// acknowledged once, and the versions are there.
-func TestModelStreamKilled(t *testing.T) {
-	onBrokers(t, func(t *testing.T, b *streamBroker) {
-		b.create(t, "updates", "acks", "refused")
-		const n = 40
-		var all []models.Update
-		for i := 1; i <= n; i++ {
-			m := adder(t, strconv.Itoa(i), i)
-			m.Name, m.KeepCurrent = fmt.Sprintf("m%d", i%4), i > 8 // so that there are few replicas
-			all = append(all, models.Update{UUID: strconv.Itoa(i), Model: m})
-		}
-		b.updates(t, all...)
-		dir := t.TempDir()
-		config := strings.Replace(modelStream(b, "batch = 3\n"), "takeover_micros = 60000000", "takeover_micros = 1000000", 1) + "\n[streams]\nname = 'one'\n"
-		kills := []int{1, 5, 12} // after so many acknowledgements
-		if b.kafka() {
-			kills = kills[1:2] // who comes next waits for the end of the session
-		}
-		for _, after := range kills {
-			in := start(t, dir, config)
-			in.until("some acknowledgements", func() bool { return len(b.acknowledged(t)) >= after })
-			_ = in.stop(syscall.SIGKILL)
-		}
-		in := start(t, dir, config)
-		in.until("all acknowledgements", func() bool { return len(b.acknowledged(t)) == n })
-		person := operate(t, in)
-		for i, outcome := range b.acknowledged(t) {
-			if outcome != models.Deployed {
-				t.Errorf("update %s is %s", i, outcome)
-			}
-		}
-		if len(b.read(t, "refused")) > 0 {
-			t.Error("there are dead letters")
-		}
-		var list struct{ Items []any }
-		if err := json.Unmarshal([]byte(person.do("version", "list", "-o", "json")), &list); err != nil || len(list.Items) != n {
-			t.Errorf("%d versions, %v", len(list.Items), err)
 		}
 	})
 }

@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,64 +20,6 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/servers"
 )
-
-// TestTopicsAsTheyAre: orders in JSON get their score, dear ones elsewhere, and free ones not at all.
-func TestTopicsAsTheyAre(t *testing.T) {
-	onBrokers(t, func(t *testing.T, b *streamBroker) {
-		const n = 300
-		b.create(t, "in", "out", "dear", "dead")
-		var orders []serving.StreamMessage
-		for i := range n {
-			orders = append(orders, serving.StreamMessage{
-				Stream: "in", Key: fmt.Appendf(nil, "key-%d", i%streamKeys), Value: fmt.Appendf(nil, `{"order": {"id": %d}, "lines": [{"price": %d}, {"price": 1}]}`, i, i%3-1),
-				Headers: []serving.StreamHeader{{Name: "traceparent", Value: fmt.Appendf(nil, "trace-%d", i)}},
-			})
-		}
-		orders = append(orders, serving.StreamMessage{Stream: "in", Value: []byte(`{"order": {"id": "none"}, "lines": []}`)})
-		if err := b.write(t.Context(), orders); err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		in := start(t, dir, sumConfig(dir, quoted(programs.gosum))+streamConfig(b, "in", "out", "dead", `
-[stream.record]
-format = "json"
-fields = ["lines[0].price", "lines[1].price"]
-id = "order.id"
-[stream.result]
-value = "record"
-add = { total = "output" }
-[[stream.route]]
-class = 2
-output = "dear"
-[[stream.route]]
-class = 0.0
-drop = true
-`)).ready()
-		in.until("the results", func() bool {
-			return len(b.read(t, "out")) == n/3 && len(b.read(t, "dear")) == n/3 && len(b.read(t, "dead")) == 1
-		})
-		for name, of := range map[string]int{"out": 1, "dear": 2} {
-			seen := map[string]bool{}
-			for _, r := range b.read(t, name) {
-				var i int
-				if _, err := fmt.Sscanf(r.Header("traceparent"), "trace-%d", &i); err != nil || i%3 != of || seen[string(r.Value)] {
-					t.Fatalf("%s has %s with %s", name, r.Value, r.Headers)
-				}
-				seen[string(r.Value)] = true
-				want := fmt.Sprintf(`{"order": {"id": %d}, "lines": [{"price": %d}, {"price": 1}],"total":%d.0}`, i, of-1, of)
-				if string(r.Value) != want || string(r.Key) != fmt.Sprintf("key-%d", i%streamKeys) || r.Header("content-type") != "application/json" {
-					t.Fatalf("%s has %+v, not %s", name, r, want)
-				}
-			}
-		}
-		if d := b.read(t, "dead")[0]; !strings.Contains(d.Header("topsail-reason"), "lines[0].price: it is missing in the record") {
-			t.Errorf("the dead letter is %s", d.Headers)
-		}
-		in.until("the dropped records", func() bool {
-			return strings.Contains(fetched(t, in.line("Metrics")), fmt.Sprintf(`topsail_stream_records_total{result="dropped",stream="sums"} %d`, n/3))
-		})
-	})
-}
 
 const (
 	readingSchema = `{"type":"record","name":"Reading","fields":[{"name":"id","type":"string"},{"name":"values","type":{"type":"array","items":"double"}}]}`
@@ -270,4 +214,19 @@ value = "output"
 	if d := b.read(t, "dead")[0]; !strings.Contains(d.Header("topsail-reason"), "could not convert string to float") {
 		t.Errorf("the dead letter is %s", d.Headers)
 	}
+}
+
+// conditions are those that the ops port tells.
+func (in *instance) conditions() []string {
+	in.t.Helper()
+	response, err := http.Get(strings.TrimSuffix(in.line("Metrics"), "/metrics") + "/health/ready")
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct{ Conditions []string }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		in.t.Fatal(err)
+	}
+	return answer.Conditions
 }
