@@ -95,52 +95,6 @@ func TestManyModelsInOneReplica(t *testing.T) {
 	})
 }
 
-// TestAHostOfABundle is a host that brings its environment as bundles do.
-func TestAHostOfABundle(t *testing.T) {
-	t.Parallel()
-	o := operate(t, start(t, t.TempDir(), ""))
-	host := pack(t, fmt.Sprintf(`{"runtime": "host", "python": %q, "description": "for small ones"}`, pythonMinor(t)), map[string][]byte{"README": nil})
-	o.refused(1, "give the version host.memory_mb", "deploy", "small", "--bundle", host)
-	o.do("deploy", "small", "--bundle", host, "--host-memory", "64")
-	o.do("deploy", "twice", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "twice", "--slo", "2s", "--default", "none")
-	o.answers("twice", "[21]", "42.0")
-	o.refused(1, "which is a separate program", "deploy", "sums", "--bundle", summing(t), "--hosted-by", "small")
-}
-
-// TestWhatAHostRefuses is models that cannot be loaded, and configurations that make no
-// sense: each is said, and the others go on.
-func TestWhatAHostRefuses(t *testing.T) {
-	t.Parallel()
-	in, o := hosting(t, 1, 64)
-	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "model:predict", "input_type": "doubles"}`, pythonMinor(t))
-	broken := pack(t, manifest, map[string][]byte{"model.py": []byte("import nothing_of_this_name\n")})
-	o.do("deploy", "fine", "--bundle", scaled(t, 2, 1), "--hosted-by", "small", "--app", "fine", "--slo", "2s", "--default", "none")
-	o.do("deploy", "broken", "--bundle", broken, "--hosted-by", "small", "--app", "broken", "--slo", "2s", "--default", "none")
-	o.do("deploy", "huge", "--bundle", scaled(t, 3, 100), "--hosted-by", "small", "--app", "huge", "--slo", "2s", "--default", "none")
-	for app, why := range map[string]string{"broken": "nothing_of_this_name", "huge": "needs too much memory"} {
-		until(t, fmt.Sprintf("default of %s because of %q", app, why), func() bool {
-			a := in.to(app, `{"input": [1]}`)
-			return a.Default && strings.Contains(a.Explanation, why)
-		})
-	}
-	o.answers("fine", "[21]", "42.0")
-
-	// A current version that cannot be loaded leaves the one before at work.
-	until(t, "version that serves", func() bool {
-		return strings.Contains(string(o.fetch("/models/fine/versions/1")), `"serving":true`)
-	})
-	o.do("deploy", "fine", "--bundle", broken, "--hosted-by", "small")
-	for i := range 5 {
-		o.answers("fine", fmt.Sprintf("[%d]", 30+i), fmt.Sprintf("%d.0", 60+2*i))
-	}
-
-	o.refused(1, "hosted_by needs a bundle", "version", "create", "other:1", "--input-type", "doubles", "--hosted-by", "small", "--", "true")
-	o.refused(1, `is hosted by model "none", which does not exist`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "none")
-	o.refused(1, `whose current version is not a host`, "deploy", "other", "--bundle", scaled(t, 1, 1), "--hosted-by", "fine")
-	o.refused(1, "is a host and answers no queries", "app", "link", "fine", "small")
-	o.refused(1, "is hosted by model \"small\"", "model", "delete", "small", "--yes")
-}
-
 // line finds what the greeting says of a name.
 func (in *instance) line(name string) string {
 	in.t.Helper()

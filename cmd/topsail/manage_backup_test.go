@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,19 +95,6 @@ func TestBackupsInAFolder(t *testing.T) {
 	if now, _ := filepath.Glob(folder + "*"); len(now) != 1 || now[0] != left[0] {
 		t.Errorf("left %v", now)
 	}
-}
-
-// fixedPorts are flags for a process that starts again where it was.
-func fixedPorts(t *testing.T) (flags []string) {
-	t.Helper()
-	for _, which := range []string{"gateway", "web"} {
-		port, err := servers.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
-		flags = append(flags, "--"+which+"-addr", fmt.Sprintf("127.0.0.1:%d", port))
-	}
-	return flags
 }
 
 // objectStore runs one: the variables with its keys, and the URL of a bucket.

@@ -24,7 +24,6 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/check"
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/web/api"
@@ -52,7 +51,6 @@ const consulRoot = "7a1c9f3e-0b52-4a57-9d5c-6a2f1f0f7b11"
 // role is a process of Topsail.
 type role struct {
 	cmd    *exec.Cmd
-	again  func() // starts it anew
 	exited chan error
 	mu     sync.Mutex
 	out    bytes.Buffer // guarded by mu
@@ -172,7 +170,7 @@ func (c *managedCluster) runRoles(port int) {
 // run starts a role. Management alone gets the keys of the object store.
 func (c *managedCluster) run(command, name string, flags ...string) {
 	c.t.Helper()
-	p := &role{exited: make(chan error, 1), again: func() { c.run(command, name, flags...) }}
+	p := &role{exited: make(chan error, 1)}
 	p.cmd = exec.Command(programs.topsail, slices.Concat([]string{
 		command, "--consul-announce", "--redis-addrs", c.Redis.Addr, "--influxdb-url", "http://" + c.InfluxDB.Addr,
 		"--data-dir", filepath.Join(c.dir, name), "--ops-addr", "127.0.0.1:0", "--log-format", "json",
@@ -239,15 +237,12 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Replicas", c.handlesReplicas)
 	t.Run("Bundles", c.deploysBundles)
 	t.Run("Failover", c.failsOver)
-	t.Run("Replaced", c.replacesVersion)
 	t.Run("Hang", c.restartsHung)
 	t.Run("Hosts", c.hostsModels)
 	t.Run("Services", c.callsServices)
 	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
-	t.Run("Charts", c.keepsCharts)
 	t.Run("Keys", c.revokesKey)
-	t.Run("Audit", c.auditsTwo)
 	t.Run("Lead", c.handsOver)
 	t.Run("End", c.takesAway)
 }
@@ -556,26 +551,6 @@ func (c *managedCluster) failsOver(t *testing.T) {
 	})
 }
 
-// replacesVersion makes something else of a version that serves.
-func (c *managedCluster) replacesVersion(t *testing.T) {
-	o := c.plain.of(t)
-	o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, 2, 0), "--app", "scaled", "--slo", "2s", "--default", "-1")
-	o.answers("scaled", "[4]", "8.0")
-	o.answers("scaled", "[4]", "8.0") // from the cache
-	before := o.ready("scaled:1", 1)[0].ID
-	for factor := 3.0; factor < 3+redefinitions; factor++ { // in the middle of the rollout before, from the third on
-		o.do("deploy", "scaled", "--version", "1", "--bundle", scaled(t, factor, 0), "--replace")
-		if got, want := o.do("predict", "scaled", "[4]"), fmt.Sprintf("%.1f\n", 4*factor); got != want {
-			t.Errorf("after it was deployed it answers %q, want %q", got, want)
-		}
-	}
-	if after := o.ready("scaled:1", 1)[0].ID; after == before {
-		t.Errorf("replica %s goes on", after)
-	}
-}
-
-const redefinitions = 4
-
 // restartsHung has a model that keeps the interpreter's lock for good.
 func (c *managedCluster) restartsHung(t *testing.T) {
 	o := c.plain.of(t)
@@ -644,47 +619,6 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	status, text := o.send(http.MethodPost, "/apps/sum/try", `{"input": [1, 2]}`)
 	if err := json.Unmarshal(text, &trial); err != nil || status != http.StatusOK || trial.Status != http.StatusOK || len(trial.Stages) < 3 {
 		t.Errorf("a trial ends with status %d: %s", status, text)
-	}
-}
-
-// keepsCharts starts both management processes anew, on other disks. The charts of the one with
-// a certificate go on, and the one without, which reads no gateway, has what the other saved.
-func (c *managedCluster) keepsCharts(t *testing.T) {
-	begun := time.Now()
-	answers := func(by *operator) (n float64) { // up to then
-		series := get[api.AppSeries](by.of(t), "/apps/sum/traffic?window=900")
-		for i, rate := range series.Rate {
-			if rate != nil && series.Times[i] <= begun.Unix() {
-				n += *rate * float64(series.Step)
-			}
-		}
-		return n
-	}
-	// What is newer than some seconds is not taken over from others, since it may yet be counted.
-	until(t, "time at which all is settled", func() bool { return time.Since(begun) > 7*time.Second })
-	before := answers(c.root)
-	if before == 0 {
-		t.Fatal("the chart has no answers")
-	}
-	if n := answers(c.plain); n != 0 {
-		t.Errorf("the one without a certificate has counted %v answers", n)
-	}
-	for _, name := range []string{"web", "plain"} {
-		by, again := map[string]*operator{"web": c.root, "plain": c.plain}[name], c.roles[name].again
-		c.end(name)
-		if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
-			t.Fatal(err)
-		}
-		again()
-		until(t, "answer of "+name, func() bool {
-			response, err := by.client.Get(by.setting("TOPSAIL_ADMIN_URL") + "/health")
-			if err == nil {
-				response.Body.Close()
-			}
-			return err == nil
-		})
-		until(t, fmt.Sprintf("chart of %s with %v answers", name, before), func() bool { return answers(by) >= 0.9*before })
-		t.Logf("%s has %v answers of %v", name, answers(by), before)
 	}
 }
 
@@ -757,49 +691,11 @@ func (o *operator) status(method, url, body string) int {
 	return response.StatusCode
 }
 
-// auditsTwo changes one app at both management processes at once: no change is lost, and
-// the log is one, in which each change begins where the one before it ended.
-func (c *managedCluster) auditsTwo(t *testing.T) {
-	const each = 20
-	var all sync.WaitGroup
-	for member, o := range map[string]*operator{"weight": c.root.of(t), "latency_slo_micros": c.plain.of(t)} {
-		all.Go(func() {
-			for n := range each {
-				scale := map[string]int{"weight": 1, "latency_slo_micros": 1_000_000}[member]
-				if status, text := o.send(http.MethodPatch, "/apps/sum", fmt.Sprintf(`{%q: %d}`, member, (n+2)*scale)); status != http.StatusOK {
-					t.Errorf("status %d: %s", status, text)
-				}
-			}
-		})
-	}
-	all.Wait()
-	until(t, "app with the last change of both", func() bool { // each hears of the other's a moment later
-		a := get[serving.App](c.root.of(t), "/apps/sum")
-		return a.Weight == each+1 && a.SLO.Std() == (each+1)*time.Second
-	})
-	entries := list[serving.AuditEntry](c.root.of(t), fmt.Sprintf("/audit?kind=app&name=sum&limit=%d", 2*each))
-	if len(entries) != 2*each {
-		t.Fatalf("there are %d entries of %d", len(entries), 2*each)
-	}
-	for i, e := range entries {
-		if e.Who != "root" || e.From == "" {
-			t.Errorf("nobody has done this: %+v", e)
-		}
-		if i+1 < len(entries) && !bytes.Equal(entries[i+1].After, e.Before) {
-			t.Errorf("a change ended with %s, and the next one began with %s", entries[i+1].After, e.Before)
-		}
-	}
-	there, here := c.plain.of(t).fetch("/audit"), c.root.of(t).fetch("/audit")
-	if !bytes.Equal(there, here) {
-		t.Error("the two management processes show different logs")
-	}
-}
-
 // handsOver stops the leader.
 func (c *managedCluster) handsOver(t *testing.T) {
 	o := c.root.of(t)
 	var leader string
-	until(t, "leader", func() bool { // management has just been started anew
+	until(t, "leader", func() bool {
 		leader = get[api.SchedulerStatus](o, "/scheduler").Leader
 		return leader != ""
 	})
@@ -818,7 +714,7 @@ func (c *managedCluster) handsOver(t *testing.T) {
 // takesAway leaves nothing that runs.
 func (c *managedCluster) takesAway(t *testing.T) {
 	o := c.root.of(t)
-	for _, name := range []string{"bundled", "loud", "turns", "scaled", "hanging", "times0", "times1", "times2", "times3"} {
+	for _, name := range []string{"bundled", "loud", "turns", "hanging", "times0", "times1", "times2", "times3"} {
 		o.do("app", "delete", name, "--yes")
 		o.do("model", "delete", name, "--yes")
 	}

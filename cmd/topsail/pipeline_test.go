@@ -94,11 +94,6 @@ func (in *instance) askMany(first, n int) []answer {
 	for i := range inputs {
 		inputs[i] = []float64{float64(first + i)}
 	}
-	return askAll(in, inputs)
-}
-
-// askAll asks all inputs in one request.
-func askAll[T any](in *instance, inputs []T) []answer {
 	body, err := json.Marshal(map[string]any{"input_batch": inputs})
 	if err != nil {
 		in.t.Error(err)

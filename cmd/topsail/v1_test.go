@@ -3,19 +3,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // clipperConfig is an app of a container from Clipper's time, which Topsail starts.
@@ -87,79 +82,4 @@ func TestVersion1ContainersAreStarted(t *testing.T) {
 	if left := in.descendants(); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
-}
-
-// asking is who asks the sum of what nobody has asked before.
-type asking struct {
-	t      *testing.T
-	url    string
-	show   func(*http.Request)
-	client *http.Client
-	next   atomic.Int64
-}
-
-// one asks once, and says whether the answer is the model's.
-func (a *asking) one() bool {
-	n := a.next.Add(1)
-	body := strings.NewReader(fmt.Sprintf(`{"input": [%d, 0.5]}`, n))
-	request, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url, body)
-	if err != nil {
-		a.t.Error(err)
-		return false
-	}
-	request.Header.Set("Content-Type", "application/json")
-	a.show(request)
-	response, err := a.client.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	var got answer
-	err = json.NewDecoder(response.Body).Decode(&got)
-	return err == nil && response.StatusCode == http.StatusOK && !got.Default && got.Output == float64(n)+0.5
-}
-
-// throughput is how many of the model's answers come each second while so many ask again and
-// again, once that is steady, and how many other answers came then.
-func (a *asking) throughput(askers int) (perSecond float64, others int64) {
-	a.t.Helper()
-	const warm, measured = 3 * time.Second, 10 * time.Second
-	var good, bad atomic.Int64
-	var all sync.WaitGroup
-	begin := time.Now()
-	for range askers {
-		all.Go(func() {
-			for time.Since(begin) < warm+measured {
-				ok := a.one()
-				switch at := time.Since(begin); {
-				case at < warm || at > warm+measured:
-				case ok:
-					good.Add(1)
-				default:
-					bad.Add(1)
-				}
-			}
-		})
-	}
-	all.Wait()
-	return float64(good.Load()) / measured.Seconds(), bad.Load()
-}
-
-// steadily asks so often a second, whatever becomes of it, and counts what was not answered by
-// the model.
-func (a *asking) steadily(perSecond float64, lasting time.Duration) (asked, others int64) {
-	var bad atomic.Int64
-	var all sync.WaitGroup
-	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
-	defer tick.Stop()
-	for end := time.Now().Add(lasting); time.Now().Before(end); asked++ {
-		<-tick.C
-		all.Go(func() {
-			if !a.one() {
-				bad.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	return asked, bad.Load()
 }

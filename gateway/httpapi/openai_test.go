@@ -53,6 +53,9 @@ func TestErrorsOfOpenAIsAPI(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &e); err != nil || status != want || e.Error.Message == "" || e.Error.Type == "" {
 			t.Errorf("%.40s: %d %s, %v", body, status, text, err)
 		}
+		if unknown := strings.Contains(text, `"code":"model_not_found"`); unknown != (want == 404) {
+			t.Errorf("%.40s: %s", body, text)
+		}
 	}
 	for path, body := range map[string]string{
 		"/embeddings":  `{"model":"strings","input":["a","b","c"]}`, // more than a batch may have

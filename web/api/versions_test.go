@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
 )
 
@@ -219,6 +220,25 @@ func TestURLsAreHidden(t *testing.T) {
 		`{"version":"10","input_type":"d","command":["c"],"artifacts":[{"source":"https://models.example/a?(hidden)","checksum":"` + checksum + `"}]}`,
 	} {
 		expectCode(t, w.ask("POST", "/models/m/versions", body), 400, "invalid", "give the value itself")
+	}
+}
+
+func TestRuntimesThatAreRefused(t *testing.T) {
+	host, hosted := &serving.Version{Host: &serving.HostSpec{}}, &serving.Version{HostedBy: "small"}
+	for _, test := range []struct {
+		version       *serving.Version
+		runtime, says string
+	}{
+		{host, "python", "a host runs a bundle with the runtime"},
+		{host, bundle.HostRuntime, ""},
+		{&serving.Version{}, bundle.HostRuntime, "give the version host.memory_mb"},
+		{&serving.Version{}, bundle.LoRARuntime, "set hosted_by"},
+		{hosted, bundle.CommandRuntime, "which is a separate program"},
+		{hosted, bundle.LoRARuntime, ""},
+	} {
+		if err := checkRuntime(test.version, test.runtime); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v with a bundle of %s: %v, want %q", test.version, test.runtime, err, test.says)
+		}
 	}
 }
 
