@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,11 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/journal"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // programs are built once: topsail, and containers in Go.
@@ -47,20 +47,7 @@ func build(pairs ...string) error {
 
 // process is a running topsail with what it has said.
 type process struct {
-	mu  sync.Mutex // guards out
-	out bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
-}
-
-func (p *process) said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
+	out journal.Journal
 }
 
 // start runs topsail until the test ends, with nothing behind it: no Redis, no
@@ -69,7 +56,7 @@ func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{}
 	cmd := exec.Command(programs.topsail, append(args, "--data-dir", t.TempDir())...)
-	cmd.Stdout, cmd.Stderr = p, p
+	cmd.Stdout, cmd.Stderr = &p.out, &p.out
 	cmd.Env = append(os.Environ(), "TOPSAIL_REDIS_ADDRS=127.0.0.1:1", "TOPSAIL_INFLUXDB_URL=http://127.0.0.1:1",
 		"CONSUL_HTTP_ADDR=127.0.0.1:1", "NOMAD_ADDR=http://127.0.0.1:1")
 	if err := cmd.Start(); err != nil {
@@ -83,7 +70,7 @@ func start(t *testing.T, args ...string) *process {
 		case <-ended:
 		case <-time.After(15 * time.Second):
 			cmd.Process.Kill()
-			t.Errorf("topsail %s did not end; it said:\n%s", args[0], p.said())
+			t.Errorf("topsail %s did not end; it said:\n%s", args[0], p.out.String())
 		}
 	})
 	return p
@@ -151,22 +138,22 @@ func startLocal(t *testing.T) (metrics string) {
 		t.Fatal(err)
 	}
 	p := start(t, "local", "--config", file, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
-	until(t, "the greeting", p, func() bool { return strings.Contains(p.said(), "Stop with") })
-	app := askLine.FindString(p.said())
+	wait.Until(t, "the greeting", func() bool { return strings.Contains(p.out.String(), "Stop with") }, p.out.String)
+	app := askLine.FindString(p.out.String())
 	exchange(t, app+"predict", `{"input": [1, 2]}`, `"output":3`)
 	exchange(t, app+"update", `{"input": [1, 2], "label": 3}`, "Feedback received? 1")
 	stages := strings.Replace(app, "/sum/", "/stages/", 1)
 	exchange(t, stages+"predict", `{"input": [1, 2]}`, `"output":[5.0,7.0]`)
 	exchange(t, stages+"predict", `{"input": [1, -2]}`, "Dropped: stage scale: a number is below zero")
-	metrics = opsLine.FindString(p.said())
-	until(t, "the host", p, func() bool { return strings.Contains(fetch(t, metrics), "\ntopsail_host_models{") })
+	metrics = opsLine.FindString(p.out.String())
+	wait.Until(t, "the host", func() bool { return strings.Contains(fetch(t, metrics), "\ntopsail_host_models{") }, p.out.String)
 	asked := 0
-	until(t, "demand and capacity", p, func() bool {
+	wait.Until(t, "demand and capacity", func() bool {
 		asked++ // each question is another one, so that no cache answers it
 		exchange(t, app+"predict", fmt.Sprintf(`{"input": [0, %d]}`, asked), fmt.Sprintf(`"output":%d`, asked))
 		page := fetch(t, metrics)
 		return strings.Contains(page, "\ntopsail_scheduler_demand{") && strings.Contains(page, "\ntopsail_scheduler_capacity{")
-	})
+	}, p.out.String)
 	return metrics
 }
 
@@ -224,14 +211,14 @@ func startRole(t *testing.T, role string, port int) (metrics string) {
 	}
 	p := start(t, role, "--config", file, "--ops-addr", ops, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0",
 		"--sidecar-models", `[{"model": "sum", "version": "1", "input_type": "doubles", "batch": {"strategy": "aimd"}}]`)
-	until(t, "the port for operators", p, func() bool {
+	wait.Until(t, "the port for operators", func() bool {
 		resp, err := http.Get("http://" + ops + "/health/live")
 		if err != nil {
 			return false
 		}
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
-	})
+	}, p.out.String)
 	return "http://" + ops + "/metrics"
 }
 
@@ -242,13 +229,4 @@ func freePorts(t *testing.T, n int) int {
 		t.Fatal(err)
 	}
 	return first
-}
-
-func until(t *testing.T, what string, p *process, good func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within a minute; topsail said:\n%s", what, p.said())
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // A key holds from the catalog that has it to the one that has it not, even if nothing
@@ -50,7 +51,7 @@ func TestKeysFollowTheCatalog(t *testing.T) {
 		with := catalogOf(newVersion("m", "1"))
 		with.Keys = map[string]*serving.Key{key.ID: key}
 		catalogs <- with
-		eventually(t, func() bool { return ask() == http.StatusOK })
+		wait.Until(t, "an answer", func() bool { return ask() == http.StatusOK })
 
 		status, text := do("GET", "/metrics", "")
 		var page map[string][]map[string]map[string]string
@@ -70,6 +71,6 @@ func TestKeysFollowTheCatalog(t *testing.T) {
 		bad := catalogOf(newVersion("m", "1"))
 		bad.Apps["double-it"].Policy.Kind = "oracle"
 		catalogs <- bad
-		eventually(t, func() bool { return ask() == http.StatusUnauthorized })
+		wait.Until(t, "a refusal", func() bool { return ask() == http.StatusUnauthorized })
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 func newVersion(model, version string) *serving.Version {
@@ -126,7 +127,7 @@ func TestClientsWaitForTheFirstCatalogNotForLong(t *testing.T) {
 			t.Errorf("without a catalog: %d", got)
 		}
 		catalogs <- catalogOf(newVersion("m", "1"))
-		eventually(t, func() bool { return ask() == http.StatusOK })
+		wait.Until(t, "an answer", func() bool { return ask() == http.StatusOK })
 	})
 }
 
@@ -194,7 +195,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 		})
 		ended := make(chan error, 1)
 		running.Go(func() { ended <- g.Run(ctx, ln) })
-		eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+		wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
 		running.Go(func() {
 			resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
 			if err != nil {
@@ -223,7 +224,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 			}
 		}
 		cancel()
-		eventually(t, func() bool { // it takes no more
+		wait.Until(t, "that it takes no more", func() bool { // it takes no more
 			nc, err := on.dial(all, ln.Addr().String())
 			if err == nil {
 				nc.Close()
@@ -267,7 +268,7 @@ func TestAModelThatIsExposedOverGRPC(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+			wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
 			conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(on.dial))
 			if err != nil {
 				t.Fatal(err)
@@ -311,18 +312,4 @@ func sample(metrics *obs.Registry, name string) string {
 		}
 	}
 	return ""
-}
-
-// eventually waits for something that other goroutines bring about.
-func eventually(t *testing.T, good func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for range time.Tick(2 * time.Millisecond) {
-		if good() {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("did not come about within a minute")
-		}
-	}
 }

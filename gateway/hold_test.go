@@ -19,6 +19,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // bell is a waker that says who is woken.
@@ -56,17 +57,17 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 		})
 		ended := make(chan error, 1)
 		running.Go(func() { ended <- g.Run(ctx, ln) })
-		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 
 		short, long := make(chan answer, 1), make(chan answer, 1)
 		running.Go(func() { short <- post(t, client, ln, `{"input": [1], "slo_micros": 3000000}`) })
 		running.Go(func() { long <- post(t, client, ln, `{"input": [2]}`) })
-		eventually(t, func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
+		wait.Until(t, "both queries in the queue", func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
 		if id := <-woken; id != v.ModelID {
 			t.Errorf("%v was woken", id)
 		}
 		cancel()
-		eventually(t, func() bool {
+		wait.Until(t, "that it takes no more", func() bool {
 			nc, err := on.dial(all, ln.Addr().String())
 			if err == nil {
 				nc.Close()
@@ -131,7 +132,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 		cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
 		g := gateway.New(all, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas})
 		running.Go(func() { _ = g.Run(all, nil) })
-		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 
 		const clients = 8
 		var answered [clients]atomic.Int64
@@ -154,13 +155,13 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 			life, end := context.WithCancel(all)
 			var replica sync.WaitGroup
 			replicas.Put(startReplica(life, &replica, on, "m/0", v, model))
-			eventually(t, func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
+			wait.Until(t, "the replica", func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
 			var before [clients]int64
 			for i := range before {
 				before[i] = answered[i].Load()
 			}
 			// Under load, and no query sees more than one restart: one that is lost twice is given up.
-			eventually(t, func() bool {
+			wait.Until(t, "answers of all clients", func() bool {
 				for i := range before {
 					if answered[i].Load() < before[i]+2 {
 						return false

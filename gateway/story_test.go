@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // catalogStore is what a gateway follows, and people change.
@@ -195,14 +196,6 @@ func (s *story) end() {
 	}
 }
 
-func (s *story) until(what string, good func() bool) {
-	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(200 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("%s did not come about within 10 s", what)
-		}
-	}
-}
-
 // version is one of a content, which may be redelivered.
 func version(model, name string, content int) *serving.Version {
 	v := newVersion(model, name)
@@ -252,7 +245,7 @@ func (s *story) changed(err error) {
 
 // note writes down what is in force from now on.
 func (s *story) note() {
-	s.until("the catalog at the gateway", func() bool { return s.heard.Load() >= s.store.Catalog().Revision })
+	wait.Until(s, "the catalog at the gateway", func() bool { return s.heard.Load() >= s.store.Catalog().Revision })
 	cat := s.store.Catalog()
 	now := moment{serves: map[string][]float64{}, there: map[string][]float64{}, ready: map[string]bool{}}
 	for app, model := range map[string]string{"alone": "m", "tail": "n", "hosted": "h"} {
@@ -499,7 +492,7 @@ func (s *story) serve() {
 		if s.running[d] == nil {
 			s.running[d] = s.start(v)
 		}
-		s.until("a replica", func() bool { return s.listed(d) })
+		wait.Until(s, "a replica", func() bool { return s.listed(d) })
 	}
 	s.note()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // lossy is a store whose replies get lost now and then.
@@ -74,7 +75,7 @@ func TestUsageIsKept(t *testing.T) {
 			g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: store, Resolver: replicas, Usage: store, CacheBytes: 1 << 20})
 			ended := make(chan error, 1)
 			running.Go(func() { ended <- g.Run(ctx, nil) })
-			eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+			wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
 			for i := range queries {
 				q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
 				if p, err := predict(ctx, g, q); err != nil || p.Default {
@@ -82,7 +83,7 @@ func TestUsageIsKept(t *testing.T) {
 				}
 			}
 			if n == 0 { // while the first runs, a report goes out, and its reply gets lost
-				eventually(t, func() bool { store.mu.Lock(); defer store.mu.Unlock(); return store.n > 0 })
+				wait.Until(t, "a report", func() bool { store.mu.Lock(); defer store.mu.Unlock(); return store.n > 0 })
 			}
 			cancel()
 			if err := <-ended; err != nil {
@@ -126,8 +127,8 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 		g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas, Usage: store})
 		ended := make(chan error, 1)
 		running.Go(func() { ended <- g.Run(ctx, nil) })
-		eventually(t, func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-		eventually(t, func() bool { _, err := g.App("double-it"); return err == nil })
+		wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 		q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
 		if p, err := predict(ctx, g, q); err != nil || !p.Default {
 			t.Fatalf("%+v, %v", p, err)

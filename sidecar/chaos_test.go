@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // mad echoes most of its batches, and ends in some way in the others.
@@ -83,10 +84,10 @@ func TestChaos(t *testing.T) {
 			g := r.gateway()
 			all[i] = g
 			asking.Go(func() {
-				eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+				wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 				for n := range each {
 					if n%window == 0 {
-						eventually(t, "the queries of the last window are answered", func() bool { return g.unanswered() == 0 })
+						wait.Until(t, "the queries of the last window are answered", func() bool { return g.unanswered() == 0 })
 					}
 					budget := time.Duration(-1)
 					if n%2 == 0 {
@@ -102,7 +103,7 @@ func TestChaos(t *testing.T) {
 		asking.Wait()
 		total := map[rpc.Status]int{}
 		for _, g := range all {
-			eventually(t, "every query is answered", func() bool { return g.unanswered() == 0 })
+			wait.Until(t, "every query is answered", func() bool { return g.unanswered() == 0 })
 			for status, n := range g.statuses() {
 				total[status] += n
 			}
@@ -120,5 +121,5 @@ func TestChaos(t *testing.T) {
 		models.Wait()
 		r.end()
 	})
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	wait.Until(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // on is feedback on an input that no other has.
@@ -178,11 +179,11 @@ func TestFeedbackIsDroppedWhereNoContainerIsReady(t *testing.T) {
 func TestV1ContainersGetNoFeedback(t *testing.T) {
 	r, _ := newV1Rig(t, firsts, 1, 0)
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 	g.teach(0, on(1, ""), on(2, ""))
-	eventually(t, "both are counted", func() bool { _, dropped := r.counted(); return dropped == 2 })
+	wait.Until(t, "both are counted", func() bool { _, dropped := r.counted(); return dropped == 2 })
 	batch := g.ask(0, -1, tagged(1))
-	eventually(t, "a query is answered", func() bool { return g.unanswered() == 0 })
+	wait.Until(t, "a query is answered", func() bool { return g.unanswered() == 0 })
 	if a := g.answer(batch); a.Status != rpc.StatusOK {
 		t.Errorf("after it: %v %q", a.Status, a.Message)
 	}

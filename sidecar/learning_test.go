@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // The model of both containers: its accuracy is how much of its feedback had the label
@@ -109,7 +110,7 @@ func TestAContainerLearnsFromFeedback(t *testing.T) {
 			nc.Close()
 			start(t, sidecar)
 			g := r.gateway()
-			eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+			wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 			right, wrong := on(1, "ann"), on(2, "bob")
 			wrong.Label = on(3, "").Label
 			for i := range 300 {
@@ -117,7 +118,7 @@ func TestAContainerLearnsFromFeedback(t *testing.T) {
 				g.teach(0, right, wrong, right, wrong, right)
 			}
 			g.teach(0, on(4, "eve"))
-			eventually(t, "every query is answered", func() bool { return g.unanswered() == 0 })
+			wait.Until(t, "every query is answered", func() bool { return g.unanswered() == 0 })
 			if got := g.statuses(); got[rpc.StatusOK] != 300 {
 				t.Errorf("%v", got)
 			}
@@ -126,7 +127,7 @@ func TestAContainerLearnsFromFeedback(t *testing.T) {
 				`accuracy{model="m",replica="m/0",version="1"} 0.6`,
 				`correct_failures{model="m",replica="m/0",version="1"} 1`,
 			} {
-				eventually(t, line, func() bool { return r.scraped(line) })
+				wait.Until(t, line, func() bool { return r.scraped(line) })
 			}
 		})
 	}

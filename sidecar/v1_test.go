@@ -14,6 +14,7 @@ import (
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // firsts answers each vector of doubles with its first element.
@@ -31,18 +32,6 @@ func newV1Rig(t *testing.T, predict func(v1.Batch) []float64, connections int, s
 		v.InputLength = 1
 		v.Container = serving.Container{Protocol: "v1", Addr: c.Addr(), Connections: connections}
 	})}}), c
-}
-
-// eventually waits for something that other goroutines bring about.
-func eventually(t *testing.T, what string, good func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !good() {
-		if time.Now().After(deadline) {
-			t.Fatalf("within a minute it did not come about that %s", what)
-		}
-		time.Sleep(ms)
-	}
 }
 
 func TestV1SeveralConnections(t *testing.T) {
@@ -64,14 +53,14 @@ func TestV1SeveralConnections(t *testing.T) {
 		return firsts(b)
 	}, connections, 0)
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
-	eventually(t, "all connections are open", func() bool {
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "all connections are open", func() bool {
 		return r.scraped(`topsail_sidecar_containers_ready{model="m",replica="m/0",version="1"} 3`)
 	})
 	for i := range 600 {
 		g.ask(0, -1, tagged(float64(i)))
 	}
-	eventually(t, "every query is answered", func() bool { return g.unanswered() == 0 })
+	wait.Until(t, "every query is answered", func() bool { return g.unanswered() == 0 })
 	if got := g.statuses(); got[rpc.StatusOK] != 600 {
 		t.Errorf("%v", got)
 	}
@@ -97,14 +86,14 @@ func TestV1AContainerThatMisbehaves(t *testing.T) {
 			r, container := newV1Rig(t, firsts, 2, stall)
 			g := r.gateway()
 			ready := func() bool { return g.state(0) == rpc.StateReady }
-			eventually(t, "the model is ready", ready)
+			wait.Until(t, "the model is ready", ready)
 			container.Misbehave(c.fault)
-			eventually(t, "a query is told what the container did", func() bool {
+			wait.Until(t, "a query is told what the container did", func() bool {
 				var asked []uint64
 				for i := range 20 {
 					asked = append(asked, g.ask(0, 30*ms, tagged(float64(i))))
 				}
-				eventually(t, "every query is answered", func() bool { return g.unanswered() == 0 })
+				wait.Until(t, "every query is answered", func() bool { return g.unanswered() == 0 })
 				told := 0
 				for _, batch := range asked {
 					switch a := g.answer(batch); a.Status {
@@ -119,9 +108,9 @@ func TestV1AContainerThatMisbehaves(t *testing.T) {
 				return told > 0
 			})
 			container.Misbehave(v1test.None)
-			eventually(t, "it is dialled again, and serves", func() bool {
+			wait.Until(t, "it is dialled again, and serves", func() bool {
 				batch := g.ask(0, time.Second, tagged(1000))
-				eventually(t, "a query is answered", func() bool { return g.unanswered() == 0 })
+				wait.Until(t, "a query is answered", func() bool { return g.unanswered() == 0 })
 				return g.answer(batch).Status == rpc.StatusOK
 			})
 		})
@@ -133,11 +122,11 @@ func TestV1AContainerThatMisbehaves(t *testing.T) {
 func TestV1AnInputOfTheWrongLength(t *testing.T) {
 	r, _ := newV1Rig(t, firsts, 1, 0)
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 	two := rpc.AppendInput(nil, serving.Input{Type: serving.Doubles, Data: make([]byte, 16)})
 	for range 20 {
 		batch := g.ask(0, -1, tagged(1), two, tagged(2))
-		eventually(t, "the batch is answered", func() bool { return g.unanswered() == 0 })
+		wait.Until(t, "the batch is answered", func() bool { return g.unanswered() == 0 })
 		for i, a := range g.answers(batch, 3) {
 			want := rpc.StatusOK
 			if i == 1 {
@@ -160,16 +149,16 @@ func TestV1Shutdown(t *testing.T) {
 			container := v1test.Start(t, firsts)
 			r := newSocketRig(t, Config{OwnsV1: c.owns, Models: []*serving.Version{listening(container, 2)}})
 			g := r.gateway()
-			eventually(t, "all connections serve", func() bool {
+			wait.Until(t, "all connections serve", func() bool {
 				return r.scraped(`topsail_sidecar_containers_ready{model="m",replica="m/0",version="1"} 2`)
 			})
 			batch := g.ask(0, -1, tagged(1))
-			eventually(t, "the query is answered", func() bool { return g.unanswered() == 0 })
+			wait.Until(t, "the query is answered", func() bool { return g.unanswered() == 0 })
 			if a := g.answer(batch); a.Status != rpc.StatusOK {
 				t.Errorf("%v %q", a.Status, a.Message)
 			}
 			r.end()
-			eventually(t, "the connections are closed", func() bool { return container.Connections() == 0 })
+			wait.Until(t, "the connections are closed", func() bool { return container.Connections() == 0 })
 			if got := container.Shutdowns(); got != c.want {
 				t.Errorf("it was asked to end on %d connections, want %d", got, c.want)
 			}
@@ -188,9 +177,9 @@ func listening(c *v1test.Container, connections int) *serving.Version {
 func TestV1AnIdleContainerThatDies(t *testing.T) {
 	r, container := newV1Rig(t, firsts, 2, 0)
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 	container.End()
-	eventually(t, "the model is not ready", func() bool { return g.state(0) == rpc.StateLoading })
+	wait.Until(t, "the model is not ready", func() bool { return g.state(0) == rpc.StateLoading })
 }
 
 // What forwards a port takes connections that nothing is behind.
@@ -215,7 +204,7 @@ func TestV1APortThatIsOnlyForwarded(t *testing.T) {
 		v.Container = serving.Container{Protocol: "v1", Addr: ln.Addr().String()}
 	})}})
 	g := r.gateway()
-	eventually(t, "it was dialled three times", func() bool {
+	wait.Until(t, "it was dialled three times", func() bool {
 		if g.state(0) == rpc.StateReady {
 			t.Fatal("it is ready without a container")
 		}
@@ -229,7 +218,7 @@ func TestV1AContainerOfItsOwnThatHangs(t *testing.T) {
 	r, g := hanging(t, container)
 	container.Misbehave(v1test.None)
 	container.Break()
-	eventually(t, "the one in its place serves", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the one in its place serves", func() bool { return g.state(0) == rpc.StateReady })
 	r.end()
 	if r.stalled != 1 {
 		t.Errorf("it was to be started anew %d times, want once", r.stalled)
@@ -240,11 +229,11 @@ func TestV1AContainerOfItsOwnThatHangs(t *testing.T) {
 func hanging(t *testing.T, container *v1test.Container) (*rig, *gateway) {
 	r := newSocketRig(t, Config{OwnsV1: true, Stall: 20 * ms, Models: []*serving.Version{listening(container, 1)}})
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 	container.Misbehave(v1test.Stall)
 	g.ask(0, 30*ms, tagged(1))
-	eventually(t, "it is given up", func() bool { return g.state(0) == rpc.StateLoading })
-	eventually(t, "its end is waited for", func() bool { return container.Connections() == 1 })
+	wait.Until(t, "it is given up", func() bool { return g.state(0) == rpc.StateLoading })
+	wait.Until(t, "its end is waited for", func() bool { return container.Connections() == 1 })
 	return r, g
 }
 
@@ -259,9 +248,9 @@ func TestV1Padding(t *testing.T) {
 	model.Batch = serving.BatchSpec{Strategy: "fixed", MaxSize: 8, Pad: true}
 	r := newSocketRig(t, Config{Models: []*serving.Version{model}})
 	g := r.gateway()
-	eventually(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
+	wait.Until(t, "the model is ready", func() bool { return g.state(0) == rpc.StateReady })
 	batch := g.ask(0, -1, tagged(7))
-	eventually(t, "the query is answered", func() bool { return g.unanswered() == 0 })
+	wait.Until(t, "the query is answered", func() bool { return g.unanswered() == 0 })
 	if a := g.answer(batch); a.Status != rpc.StatusOK {
 		t.Errorf("%v %q", a.Status, a.Message)
 	}
@@ -280,7 +269,7 @@ func TestV1WithoutAContainer(t *testing.T) {
 	})}})
 	g := r.gateway()
 	batch := g.ask(0, time.Second, tagged(1))
-	eventually(t, "the query is answered", func() bool { return g.unanswered() == 0 })
+	wait.Until(t, "the query is answered", func() bool { return g.unanswered() == 0 })
 	if a := g.answer(batch); a.Status != rpc.StatusNoContainer {
 		t.Errorf("%v %q", a.Status, a.Message)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // damages are what may become of a file while nothing runs.
@@ -191,7 +192,7 @@ func (p prepared) damaged(t *testing.T, how func(string) error) {
 // right says that no answer is another one than it was.
 func (p prepared) right(t *testing.T, in *instance, o *operator, dir string) {
 	t.Helper()
-	until(t, "answer", func() bool {
+	wait.Until(t, "answer", func() bool {
 		got, _, _ := o.run("predict", "times", "[3]")
 		if got != "none\n" && got != "21.0\n" {
 			t.Fatalf("it answers %q", got)

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // scaled is the bundle of a model that multiplies, and whose memory is a block of so many
@@ -69,7 +71,7 @@ func TestManyModelsInOneReplica(t *testing.T) {
 	if used, unloads := in.series(`topsail_host_memory_bytes{model="small",of="used"`), in.series("topsail_host_unloads_total{"); used > 96<<20 || unloads < models {
 		t.Errorf("%v bytes are used, and %v models were unloaded", used, unloads)
 	}
-	until(t, "version that serves", func() bool {
+	wait.Until(t, "version that serves", func() bool {
 		return strings.Contains(string(o.fetch("/models/times1/versions/1")), `"serving":true`)
 	})
 	if out := o.do("version", "list", "times1"); !strings.Contains(out, "in small") {
@@ -77,7 +79,7 @@ func TestManyModelsInOneReplica(t *testing.T) {
 	}
 
 	o.do("deploy", "times1", "--bundle", scaled(t, 100, 1), "--hosted-by", "small")
-	until(t, "new version", func() bool {
+	wait.Until(t, "new version", func() bool {
 		a := in.to("times1", fmt.Sprintf(`{"input": [%d]}`, time.Now().UnixNano()%1000))
 		return !a.Default && a.Output.(float64) >= 100
 	})
@@ -88,7 +90,7 @@ func TestManyModelsInOneReplica(t *testing.T) {
 				syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		until(t, "answer from a process that was started again", func() bool {
+		wait.Until(t, "answer from a process that was started again", func() bool {
 			a := in.to("times2", fmt.Sprintf(`{"input": [%d]}`, 1000+time.Now().UnixNano()%1000))
 			return !a.Default
 		})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestModelsOfOtherServersAreImported asks them by the Open Inference Protocol, with the names that their servers' clients
@@ -54,7 +55,7 @@ func (o *operator) infers(model, body string, want ...string) {
 	o.t.Helper()
 	last := ""
 	defer func() { o.t.Logf("%s answers %s", model, last) }()
-	until(o.t, "an answer of "+model, func() bool {
+	wait.Until(o.t, "an answer of "+model, func() bool {
 		request, err := http.NewRequestWithContext(o.t.Context(), http.MethodPost, o.setting("TOPSAIL_URL")+"/v2/models/"+model+"/infer", strings.NewReader(body))
 		if err != nil {
 			o.t.Fatal(err)

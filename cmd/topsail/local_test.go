@@ -13,10 +13,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // programs are built once: the binary under test and a container in Go.
@@ -53,22 +55,7 @@ type instance struct {
 	dir     string
 	exited  chan error
 	gateway string
-
-	mu  sync.Mutex
-	out bytes.Buffer
-}
-
-// Write takes the instance's output.
-func (in *instance) Write(p []byte) (int, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.out.Write(p)
-}
-
-func (in *instance) output() string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.out.String()
+	out     journal.Journal
 }
 
 // start runs `topsail local` on free ports with a configuration, or without a file where
@@ -86,7 +73,7 @@ func start(t *testing.T, dir, config string, flags ...string) *instance {
 		args = append(args, "--config", file)
 	}
 	in.cmd = exec.Command(programs.topsail, append(args, flags...)...)
-	in.cmd.Stdout, in.cmd.Stderr = in, in
+	in.cmd.Stdout, in.cmd.Stderr = &in.out, &in.out
 	if err := in.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,15 +99,11 @@ func (in *instance) ready() *instance {
 	return in
 }
 
+func (in *instance) output() string { return in.out.String() }
+
 func (in *instance) until(what string, good func() bool) {
 	in.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !good() {
-		if time.Now().After(deadline) {
-			in.t.Fatalf("%s did not come within %v; output:\n%s", what, patience, in.output())
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	wait.Until(in.t, what, good, in.output)
 }
 
 type answer struct {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +23,9 @@ import (
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/journal"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -52,21 +52,7 @@ const consulRoot = "7a1c9f3e-0b52-4a57-9d5c-6a2f1f0f7b11"
 type role struct {
 	cmd    *exec.Cmd
 	exited chan error
-	mu     sync.Mutex
-	out    bytes.Buffer // guarded by mu
-}
-
-// Write takes the process's output.
-func (p *role) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
-}
-
-func (p *role) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
+	out    journal.Journal
 }
 
 // newCluster starts everything.
@@ -157,7 +143,7 @@ func (c *managedCluster) runRoles(port int) {
 	c.root = c.root.with("TOPSAIL_ADMIN_URL=https://"+addr(1), "TOPSAIL_URL="+c.edge)
 	c.plain = c.root.with("TOPSAIL_ADMIN_URL=http://" + addr(2))
 	for _, url := range []string{"https://" + addr(0), "https://" + addr(1), "http://" + addr(2)} {
-		until(c.t, "answer at "+url, func() bool {
+		wait.Until(c.t, "answer at "+url, func() bool {
 			response, err := c.root.client.Get(url + "/health")
 			if err == nil {
 				response.Body.Close()
@@ -179,7 +165,7 @@ func (c *managedCluster) run(command, name string, flags ...string) {
 	if command == "web" {
 		p.cmd.Env = append(p.cmd.Env, "AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+servers.S3SecretKey)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -196,11 +182,11 @@ func (c *managedCluster) end(name string) {
 	select {
 	case err := <-p.exited:
 		if err != nil {
-			c.t.Errorf("%s ended with %v:\n%s", name, err, p.output())
+			c.t.Errorf("%s ended with %v:\n%s", name, err, p.out.String())
 		}
 	case <-time.After(patience):
 		p.cmd.Process.Kill()
-		c.t.Errorf("%s did not end:\n%s", name, p.output())
+		c.t.Errorf("%s did not end:\n%s", name, p.out.String())
 	}
 }
 
@@ -208,7 +194,7 @@ func (c *managedCluster) end(name string) {
 func (c *managedCluster) stop() {
 	for name, p := range c.roles {
 		if c.t.Failed() {
-			c.t.Logf("%s has said\n%s", name, p.output())
+			c.t.Logf("%s has said\n%s", name, p.out.String())
 		}
 		p.cmd.Process.Kill()
 	}
@@ -263,7 +249,7 @@ func (c *managedCluster) seesProcesses(t *testing.T) {
 			t.Logf("it shows %+v", seen)
 		}
 	}()
-	until(t, "whole cluster on its page", func() bool {
+	wait.Until(t, "whole cluster on its page", func() bool {
 		seen = get[api.Cluster](o, "/cluster")
 		return len(seen.Processes) == 5 && len(seen.Servers) >= 4 && leaderOf(seen) != "" &&
 			!slices.ContainsFunc(seen.Processes, func(p api.Process) bool { return p.State != "ok" }) &&
@@ -319,25 +305,25 @@ func (c *managedCluster) handlesReplicas(t *testing.T) {
 	if out := o.do("logs", restarted.ID, "--stream", "sidecar"); !strings.Contains(out, `"msg"`) || strings.Contains(out, "the model starts") {
 		t.Errorf("its sidecar has logged\n%s", out)
 	}
-	until(t, "what it uses", func() bool {
+	wait.Until(t, "what it uses", func() bool {
 		r := get[api.Replica](o, "/replicas/"+restarted.ID)
 		return r.Memory > 1<<20 && r.CPU < 64
 	})
 	o.do("version", "create", "crash:1", "--input-type", "doubles", "--replicas", "1", "--", "sh", "-c", "echo 'no weights here' >&2; echo 'INFO bye' >&2; exit 3")
-	until(t, "why it fails", func() bool {
+	wait.Until(t, "why it fails", func() bool {
 		return slices.ContainsFunc(o.replicas("crash:1"), func(r api.Replica) bool { return strings.HasSuffix(r.Reason, "exit code 3: no weights here") })
 	})
 	o.do("model", "delete", "crash", "--yes")
 	o.do("replica", "restart", restarted.ID)
-	until(t, "second start in the log", func() bool {
+	wait.Until(t, "second start in the log", func() bool {
 		return strings.Count(o.do("logs", restarted.ID, "--stream", "stdout"), "the model starts\n") == 2
 	})
-	until(t, "replica that was restarted", func() bool {
+	wait.Until(t, "replica that was restarted", func() bool {
 		r := get[api.Replica](o, "/replicas/"+restarted.ID)
 		return r.State == "ready" && r.Restarts == 1
 	})
 	o.do("replica", "drain", drained.ID)
-	until(t, "other replica in the drained one's place", func() bool {
+	wait.Until(t, "other replica in the drained one's place", func() bool {
 		all := o.replicas("sum:1")
 		return len(all) == 2 && !slices.ContainsFunc(all, func(r api.Replica) bool { return r.ID == drained.ID || r.State != "ready" })
 	})
@@ -383,7 +369,7 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	if !regexp.MustCompile(`fetching the bundle from https?://127\.0\.0\.1:\d+/api/v1/artifacts/sha256:`).MatchString(said) || strings.Contains(said, servers.S3SecretKey) {
 		t.Errorf("the replica says\n%s", said)
 	}
-	until(t, "token of the replica's own for Consul", func() bool { return c.identityOf("loud:1") })
+	wait.Until(t, "token of the replica's own for Consul", func() bool { return c.identityOf("loud:1") })
 	for _, by := range []*operator{o, c.root.of(t)} {
 		by.sendsOn(list[api.Artifact](o, "/artifacts")[0].Digest, c.s3.Addr)
 	}
@@ -428,13 +414,13 @@ func (c *managedCluster) callsServices(t *testing.T) {
 		t.Errorf("the instance is %s", id)
 	}
 	o.answers("theirs", "[1, 2]", "1.5")
-	until(t, "that the version serves", func() bool {
+	wait.Until(t, "that the version serves", func() bool {
 		return strings.Contains(o.do("version", "list", "theirs"), "current, serving")
 	})
 	register("second", second)
 	consul("deregister/first", "")
 	o.answers("theirs", "[3, 4]", "2.5")
-	until(t, "the other instance alone", func() bool {
+	wait.Until(t, "the other instance alone", func() bool {
 		all := o.replicas("theirs:1")
 		return len(all) == 1 && all[0].State == "ready" && strings.Contains(all[0].ID, strings.TrimPrefix(second.URL, "http://"))
 	})
@@ -506,7 +492,7 @@ func (c *managedCluster) failsOver(t *testing.T) {
 	o.answers("turns", "[0.5]", "0.5")
 	o.do("version", "create", "turns:2", "--input-type", "doubles", "--", "sh", "-c", "test -e "+may+" && exec "+programs.gosum+" 1000")
 	o.answers("turns", "[0.5]", "1000.5")
-	until(t, "version that serves", func() bool { return get[api.Model](o, "/models/turns").Serving == "2" })
+	wait.Until(t, "version that serves", func() bool { return get[api.Model](o, "/models/turns").Serving == "2" })
 
 	says := func() (output float64, failover []string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.edge+"/turns/predict", strings.NewReader(`{"input": [2], "no_cache": true}`))
@@ -535,17 +521,17 @@ func (c *managedCluster) failsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.do("replica", "restart", o.ready("turns:2", 1)[0].ID)
-	until(t, "answer of the version before", func() bool {
+	wait.Until(t, "answer of the version before", func() bool {
 		output, failover := says()
 		return output == 2 && slices.Equal(failover, []string{"turns:2"})
 	})
-	until(t, "alarm", func() bool {
+	wait.Until(t, "alarm", func() bool {
 		return slices.ContainsFunc(get[api.Cluster](o, "/cluster").Alarms, func(a check.Finding) bool { return strings.Contains(fmt.Sprint(a), "turns:2") })
 	})
 	if err := os.WriteFile(may, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "answer of the version again", func() bool {
+	wait.Until(t, "answer of the version again", func() bool {
 		output, failover := says()
 		return output == 1002 && failover == nil
 	})
@@ -562,7 +548,7 @@ func (c *managedCluster) restartsHung(t *testing.T) {
 	}
 	id := o.ready("hanging:1", 1)[0].ID
 	o.answers("hanging", `"gil"`, `"none"`)
-	until(t, "replica that was restarted", func() bool {
+	wait.Until(t, "replica that was restarted", func() bool {
 		r := get[api.Replica](o, "/replicas/"+id)
 		return r.State == "ready" && r.Restarts > 0
 	})
@@ -578,7 +564,7 @@ func (c *managedCluster) hostsModels(t *testing.T) {
 		o.do("deploy", name, "--bundle", scaled(t, float64(i), 1), "--hosted-by", "small", "--app", name, "--slo", "2s", "--default", "none")
 		o.answers(name, "[10.5]", strconv.FormatFloat(float64(i)*10.5, 'f', 1, 64))
 	}
-	until(t, "version that serves", func() bool {
+	wait.Until(t, "version that serves", func() bool {
 		return strings.Contains(string(o.fetch("/models/times3/versions/1")), `"serving":true`)
 	})
 	if jobs := list[api.Replica](o, "/replicas?model=times3"); len(jobs) != 0 {
@@ -603,7 +589,7 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 		return 0
 	}
 	n := 0
-	until(t, "app in the traffic", func() bool {
+	wait.Until(t, "app in the traffic", func() bool {
 		n++
 		o.do("predict", "sum", fmt.Sprintf("[%d]", n))
 		return rate("sum") > 0
@@ -627,7 +613,7 @@ func (c *managedCluster) countsUsage(t *testing.T) {
 	o := c.root.of(t)
 	used := func(by *operator) uint64 { return get[api.Usage](by, "/apps/sum/usage").Usage }
 	var before uint64
-	until(t, "count that stands still", func() bool { // what was asked until now is counted within a second
+	wait.Until(t, "count that stands still", func() bool { // what was asked until now is counted within a second
 		last := before
 		before = used(o)
 		time.Sleep(2 * time.Second)
@@ -637,7 +623,7 @@ func (c *managedCluster) countsUsage(t *testing.T) {
 		o.do("predict", "sum", fmt.Sprintf("[%d, 0.5]", n))
 	}
 	for _, by := range []*operator{o, c.plain.of(t)} {
-		until(t, "count of 5 queries", func() bool { return used(by) >= before+5 })
+		wait.Until(t, "count of 5 queries", func() bool { return used(by) >= before+5 })
 		if n := used(by); n != before+5 {
 			t.Errorf("%d queries are counted, want %d", n, before+5)
 		}
@@ -663,12 +649,12 @@ func (c *managedCluster) revokesKey(t *testing.T) {
 		},
 	}
 	for where, status := range at {
-		until(t, "access "+where, func() bool { return status() == http.StatusOK })
+		wait.Until(t, "access "+where, func() bool { return status() == http.StatusOK })
 	}
 	root.do("key", "revoke", "deb", "--yes")
 	revoked := time.Now()
 	for where, status := range at {
-		until(t, "refusal "+where, func() bool { return status() == http.StatusUnauthorized })
+		wait.Until(t, "refusal "+where, func() bool { return status() == http.StatusUnauthorized })
 	}
 	if took := time.Since(revoked); took > 10*time.Second {
 		t.Errorf("the key was taken for %v after it had been revoked", took)
@@ -695,7 +681,7 @@ func (o *operator) status(method, url, body string) int {
 func (c *managedCluster) handsOver(t *testing.T) {
 	o := c.root.of(t)
 	var leader string
-	until(t, "leader", func() bool {
+	wait.Until(t, "leader", func() bool {
 		leader = get[api.SchedulerStatus](o, "/scheduler").Leader
 		return leader != ""
 	})
@@ -703,7 +689,7 @@ func (c *managedCluster) handsOver(t *testing.T) {
 		t.Fatalf("%q leads", leader)
 	}
 	c.end(leader)
-	until(t, "other leader", func() bool {
+	wait.Until(t, "other leader", func() bool {
 		now := get[api.SchedulerStatus](o, "/scheduler").Leader
 		return now != "" && now != leader
 	})
@@ -724,7 +710,7 @@ func (c *managedCluster) takesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.do("apply", "-f", empty, "--prune", "--yes")
-	until(t, "end of all replicas", func() bool { return len(list[api.Replica](o, "/replicas")) == 0 })
+	wait.Until(t, "end of all replicas", func() bool { return len(list[api.Replica](o, "/replicas")) == 0 })
 	for _, name := range []string{"edge", "web", "plain"} {
 		c.end(name)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -117,7 +118,7 @@ func TestKeysOverTLS(t *testing.T) {
 
 	root.do("key", "revoke", "ann", "--yes")
 	root.do("key", "revoke", "vic", "--yes")
-	until(t, "end of the keys that were revoked", func() bool {
+	wait.Until(t, "end of the keys that were revoked", func() bool {
 		_, _, asked := asker.run("predict", "sums", "[1, 2.5]")
 		_, _, seen := viewer.run("app", "list")
 		return asked == 4 && seen == 4

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestAcknowledgedChangesOutliveAKill changes this and that from several clients until
@@ -55,7 +56,7 @@ func TestAcknowledgedChangesOutliveAKill(t *testing.T) {
 			}
 		})
 	}
-	until(t, "changes", enough)
+	wait.Until(t, "changes", enough)
 	in.stop(syscall.SIGKILL)
 	clients.Wait()
 

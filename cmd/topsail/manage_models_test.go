@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/models"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -63,7 +64,7 @@ func (c *managedCluster) streamsModels(t *testing.T) {
 	b.updates(t, models.Update{UUID: "b", Model: version("2", 100)})
 	o.do("stream", "resume", "models")
 	o.answers("streamed", "[1, 2]", "103.0")
-	until(t, "end of the updates", func() bool { return len(b.acknowledged(t))+len(b.refusals(t, "refused")) == 3 })
+	wait.Until(t, "end of the updates", func() bool { return len(b.acknowledged(t))+len(b.refusals(t, "refused")) == 3 })
 	want := map[string]string{"a": models.Deployed, "app": models.Configured, "b": models.Deployed}
 	if got := b.acknowledged(t); !maps.Equal(got, want) {
 		t.Errorf("the acknowledgements are %v, and the dead letters %v", got, b.refusals(t, "refused"))

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -62,7 +63,7 @@ func deploy(o *operator) {
 func rollBack(o *operator) {
 	o.t.Helper()
 	o.do("deploy", "sum", "--input-type", "doubles", "--env", "GOSUM_FAILS=1", "--", programs.gosum)
-	until(o.t, "failing version", func() bool {
+	wait.Until(o.t, "failing version", func() bool {
 		out, said, _ := o.run("predict", "sums", "[1, 2.5]")
 		return out == "-1\n" && strings.Contains(said, "GOSUM_FAILS is set")
 	})
@@ -87,15 +88,15 @@ func handleReplicas(o *operator) {
 	}
 	restarted, drained := before[0], before[1]
 	o.do("replica", "restart", restarted.ID)
-	until(o.t, "restarted replica", func() bool {
+	wait.Until(o.t, "restarted replica", func() bool {
 		r := get[api.Replica](o, "/replicas/"+restarted.ID)
 		return r.State == "ready" && r.Restarts == 1 && r.PID != restarted.PID
 	})
-	until(o.t, "second start in the log", func() bool {
+	wait.Until(o.t, "second start in the log", func() bool {
 		return strings.Count(o.do("logs", restarted.ID), "the model starts\n") == 2
 	})
 	o.do("replica", "drain", drained.ID)
-	until(o.t, "other replica in the drained one's place", func() bool {
+	wait.Until(o.t, "other replica in the drained one's place", func() bool {
 		all := o.replicas("sum:1")
 		return len(all) == 3 && !slices.ContainsFunc(all, func(r api.Replica) bool { return r.ID == drained.ID || r.State != "ready" })
 	})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -166,7 +167,7 @@ func (o *operator) replicas(version string) []api.Replica {
 func (o *operator) ready(version string, n int) []api.Replica {
 	o.t.Helper()
 	var all []api.Replica
-	until(o.t, fmt.Sprintf("%d ready replicas of %s", n, version), func() bool {
+	wait.Until(o.t, fmt.Sprintf("%d ready replicas of %s", n, version), func() bool {
 		all = o.replicas(version)
 		return len(all) == n && !slices.ContainsFunc(all, func(r api.Replica) bool { return r.State != "ready" })
 	})
@@ -177,7 +178,7 @@ func (o *operator) ready(version string, n int) []api.Replica {
 // moment later than the management side.
 func (o *operator) answers(app, input, output string) {
 	o.t.Helper()
-	until(o.t, fmt.Sprintf("answer %s of app %s to %s", output, app, input), func() bool {
+	wait.Until(o.t, fmt.Sprintf("answer %s of app %s to %s", output, app, input), func() bool {
 		got, _, _ := o.run("predict", app, input)
 		return got == output+"\n"
 	})
@@ -185,16 +186,6 @@ func (o *operator) answers(app, input, output string) {
 
 // patience is for what other processes bring about, on a machine that does other things, too.
 const patience = 60 * time.Second
-
-// until waits for something that other processes bring about.
-func until(t *testing.T, what string, good func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !good(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within %v", what, patience)
-		}
-	}
-}
 
 // announcing is a command that says that it starts and becomes the container that sums up.
 func announcing() []string {

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // jar is the evaluator of PMML models.
@@ -56,15 +57,8 @@ func (in *instance) explain(app, input string) (a explained) {
 // the first time.
 func (in *instance) explains(app, input, want string, right func(explained) bool) {
 	in.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		a := in.explain(app, input)
-		if right(a) {
-			return
-		}
-		if time.Now().After(end) {
-			in.t.Fatalf("%s %s: %+v, want %s", app, input, a, want)
-		}
-	}
+	var a explained
+	wait.Until(in.t, want, func() bool { a = in.explain(app, input); return right(a) }, func() string { return fmt.Sprintf("%s %s: %+v", app, input, a) })
 }
 
 // TestTheExampleOfPMML runs examples/pmml as its README says, on other ports.
@@ -131,7 +125,7 @@ command = ["java", "-XX:+UseSerialGC", "-Xmx96m", "-jar", %[2]q, %[3]q]
 		`{"cultivar": "barolo", "proline": 0}`:                       "color_intensity",
 	} {
 		var got string
-		until(t, "answer with "+want, func() bool {
+		wait.Until(t, "answer with "+want, func() bool {
 			got = ask(inputs)
 			return strings.Contains(got, want)
 		})
@@ -162,7 +156,7 @@ func TestABundleOfPMML(t *testing.T) {
 
 	o.refused(1, `runtime "pmml" needs the model's file`, "deploy", "other", "--bundle", pack(t, `{"runtime": "pmml", "entry": "none.pmml"}`, nil))
 	o.do("deploy", "page", "--bundle", bundle(4, "", "<html/>"), "--wait", "0")
-	until(t, "log that says why", func() bool {
+	wait.Until(t, "log that says why", func() bool {
 		out, _, _ := o.run("logs", "page")
 		return strings.Contains(out, "model.pmml is not PMML: its first element is html")
 	})

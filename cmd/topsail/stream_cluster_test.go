@@ -20,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // streamCluster is a Redis and a Consul, and the processes that serve a stream beside
@@ -53,7 +54,7 @@ func newStreamCluster(t *testing.T) *streamCluster {
 func (c *streamCluster) stop() {
 	for name, p := range c.roles {
 		if c.t.Failed() {
-			said := p.output()
+			said := p.out.String()
 			c.t.Logf("%s has said\n%s", name, said[max(0, len(said)-6000):])
 		}
 		p.cmd.Process.Kill()
@@ -66,7 +67,7 @@ func (c *streamCluster) run(name string, env []string, argv ...string) {
 	c.t.Helper()
 	p := &role{exited: make(chan error, 1), cmd: exec.Command(argv[0], argv[1:]...)}
 	p.cmd.Env = slices.Concat(os.Environ(), []string{"CONSUL_HTTP_ADDR=" + c.consul.Addr}, env)
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -152,11 +153,11 @@ func (c *streamCluster) end(name string) {
 	select {
 	case err := <-p.exited:
 		if err != nil {
-			c.t.Errorf("%s ended with %v:\n%s", name, err, p.output())
+			c.t.Errorf("%s ended with %v:\n%s", name, err, p.out.String())
 		}
 	case <-time.After(patience):
 		p.cmd.Process.Kill()
-		c.t.Errorf("%s did not end:\n%s", name, p.output())
+		c.t.Errorf("%s did not end:\n%s", name, p.out.String())
 	}
 }
 
@@ -210,7 +211,7 @@ func TestStreamsOfACluster(t *testing.T) {
 			file = c.seed(b, "2")
 			c.replica("r5", "2")
 		})
-		until(t, "version 2", func() bool {
+		wait.Until(t, "version 2", func() bool {
 			if err := b.write(t.Context(), asks("in", written, written+1)); err != nil {
 				t.Fatal(err)
 			}
@@ -231,11 +232,6 @@ func TestStreamsOfACluster(t *testing.T) {
 func awaitSums(t *testing.T, b *streamBroker, n int) map[int]records.Response {
 	t.Helper()
 	var all map[int]records.Response
-	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if all = b.sums(t, "out", false); len(all) >= n {
-			return all
-		}
-	}
-	t.Fatalf("%d results of %d", len(all), n)
-	return nil
+	wait.Until(t, fmt.Sprintf("%d results", n), func() bool { all = b.sums(t, "out", false); return len(all) >= n }, func() string { return fmt.Sprint(len(all)) })
+	return all
 }

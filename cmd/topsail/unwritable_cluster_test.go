@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestARedisThatTakesNoWritesIsACondition takes a Redis its memory: the processes of a cluster that
@@ -50,7 +51,7 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 			name, "--redis-addrs", server.Addr, "--ops-addr", ops[name], "--data-dir", filepath.Join(dir, name), "--log-format", "json",
 		}, flags...)...)
 		p.cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR=127.0.0.1:1", "NOMAD_ADDR=http://127.0.0.1:1") // there are none
-		p.cmd.Stdout, p.cmd.Stderr = p, p
+		p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 		if err := p.cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -79,14 +80,14 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	}
-	until(t, "answer of management", func() bool { return page("web", "/health/ready") != "" })
+	wait.Until(t, "answer of management", func() bool { return page("web", "/health/ready") != "" })
 	if status, text := create("a"); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, text)
 	}
 	for name := range roles {
-		until(t, "metric of "+name, func() bool { return strings.Contains(page(name, "/metrics"), "topsail_store_unwritable 0") })
+		wait.Until(t, "metric of "+name, func() bool { return strings.Contains(page(name, "/metrics"), "topsail_store_unwritable 0") })
 	}
-	until(t, "answer of the gateway", query)
+	wait.Until(t, "answer of the gateway", query)
 
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
@@ -102,17 +103,17 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 	says := func(name string) bool {
 		return strings.Contains(page(name, "/health/ready"), "nothing can be written: "+reason) && strings.Contains(page(name, "/metrics"), "topsail_store_unwritable 1")
 	}
-	until(t, "condition of management", func() bool { return says("web") })
-	until(t, "condition of the gateway", func() bool { return query() && says("gateway") }) // its report of usage is refused
+	wait.Until(t, "condition of management", func() bool { return says("web") })
+	wait.Until(t, "condition of the gateway", func() bool { return query() && says("gateway") }) // its report of usage is refused
 	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"web", "gateway"} {
-		until(t, "end of the condition of "+name, func() bool {
+		wait.Until(t, "end of the condition of "+name, func() bool {
 			return !strings.Contains(page(name, "/health/ready"), "nothing can be written") && strings.Contains(page(name, "/metrics"), "topsail_store_unwritable 0")
 		})
-		if n := strings.Count(roles[name].output(), "redis takes no writes"); n != 1 {
-			t.Errorf("%s: %d lines in the log:\n%s", name, n, roles[name].output())
+		if n := strings.Count(roles[name].out.String(), "redis takes no writes"); n != 1 {
+			t.Errorf("%s: %d lines in the log:\n%s", name, n, roles[name].out.String())
 		}
 	}
 	if status, text := create("b"); status != http.StatusCreated {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestADamagedEnvironmentIsBuiltAgain(t *testing.T) {
@@ -24,7 +26,7 @@ func TestADamagedEnvironmentIsBuiltAgain(t *testing.T) {
 	if text, err := os.ReadFile(found[0]); err != nil || string(text) != "version = '1.0'\n" {
 		t.Errorf("it is %q, %v", text, err)
 	}
-	if log := o.Log.(*notes).String(); strings.Count(log, "tiny.py has changed since it was built") != 1 {
+	if log := o.Log.(*journal.Journal).String(); strings.Count(log, "tiny.py has changed since it was built") != 1 {
 		t.Errorf("the log is %q", log)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // damages are what may become of a file, or of its folder.
@@ -99,7 +100,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 			retryEvery := run(t, o)
 			holds(t, retryEvery.Dir)
 			run(t, o)
-			if log := o.Log.(*notes).String(); strings.Count(log, "data/number has changed since it was built, and was restored") != 1 {
+			if log := o.Log.(*journal.Journal).String(); strings.Count(log, "data/number has changed since it was built, and was restored") != 1 {
 				t.Errorf("the log is %q", log)
 			}
 		})
@@ -120,7 +121,7 @@ func TestADamagedManifestIsPutBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			run(t, o)
-			if log := o.Log.(*notes).String(); strings.Count(log, "manifest.json has changed") != 1 {
+			if log := o.Log.(*journal.Journal).String(); strings.Count(log, "manifest.json has changed") != 1 {
 				t.Errorf("%s, with a record %v: the log is %q", name, record, log)
 			}
 		}
@@ -178,7 +179,7 @@ func TestAnExtraFileStaysAndIsNamed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "data", "__pycache__")); err == nil {
 		t.Error("after a start that failed, what Python compiled is still there")
 	}
-	if log := o.Log.(*notes).String(); strings.Count(log, "learned.db is not part of it") != 1 || strings.Contains(log, "pyc") {
+	if log := o.Log.(*journal.Journal).String(); strings.Count(log, "learned.db is not part of it") != 1 || strings.Contains(log, "pyc") {
 		t.Errorf("the log is %q", log)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestEnvironmentIsBuiltOnceAndUsed(t *testing.T) {
@@ -36,7 +38,7 @@ func TestEnvironmentIsBuiltOnceAndUsed(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	log := o.Log.(*notes).String()
+	log := o.Log.(*journal.Journal).String()
 	if n := starts.Load(); n != 3 || len(asked) != 1 || strings.Count(log, "installing 1 package on") != 1 {
 		t.Fatalf("%d of 3 were started, pip asked for %d wheels:\n%s", n, len(asked), log)
 	}
@@ -131,7 +133,7 @@ func TestALauncherIsKilledWhileItBuilds(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- Run(t.Context(), o) }()
 	deadline := time.After(patience)
-	for !strings.Contains(o.Log.(*notes).String(), "waiting for another start") {
+	for !strings.Contains(o.Log.(*journal.Journal).String(), "waiting for another start") {
 		select {
 		case err := <-done:
 			t.Fatalf("it did not wait for what the first has started: %v", err)
@@ -148,7 +150,7 @@ func TestALauncherIsKilledWhileItBuilds(t *testing.T) {
 	if err != nil || len(site) != 1 || filepath.Dir(filepath.Dir(image.Path)) != filepath.Join(o.Work, "environments", built[0]) {
 		t.Errorf("%v is installed, %v; the image is %+v", site, err, image)
 	}
-	if log := o.Log.(*notes).String(); strings.Count(log, ": installing 1 package on") != 1 {
+	if log := o.Log.(*journal.Journal).String(); strings.Count(log, ": installing 1 package on") != 1 {
 		t.Errorf("it did not build again:\n%s", log)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
 	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // launcherOptions makes the test binary a launcher, as a node would start one.
@@ -116,7 +116,7 @@ func pack(t *testing.T, m bundle.Manifest, files fstest.MapFS) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Bundle: path, Digest: digest, Work: filepath.Join(t.TempDir(), "work"), SDK: sdk(), Log: &notes{},
+		Bundle: path, Digest: digest, Work: filepath.Join(t.TempDir(), "work"), SDK: sdk(), Log: &journal.Journal{},
 		Environ: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PIP_NO_INDEX=1", "PIP_CONFIG_FILE=/dev/null", "PIP_RETRIES=0",
 			"TOPSAIL_SIDECAR=127.0.0.1:7000",
@@ -173,24 +173,6 @@ func left(t *testing.T, o Options, kind string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, lockEnding) || strings.HasSuffix(name, intact.RecordEnding)
 	})
-}
-
-// notes is a log that several may write.
-type notes struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (n *notes) Write(b []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(b)
-}
-
-func (n *notes) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.String()
 }
 
 // wheel writes a package that pip can install, into a folder that it returns.

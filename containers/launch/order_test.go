@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // fakeVersion is one that no real interpreter has.
@@ -156,14 +157,14 @@ func TestAnEnvironmentIsBuiltAfterALauncherThatWasKilled(t *testing.T) {
 
 // awaited is a log that says when it has a text.
 type awaited struct {
-	notes
+	journal.Journal
 	text string
 	seen chan struct{}
 	once sync.Once
 }
 
 func (a *awaited) Write(b []byte) (int, error) {
-	n, err := a.notes.Write(b)
+	n, err := a.Journal.Write(b)
 	if strings.Contains(a.String(), a.text) {
 		a.once.Do(func() { close(a.seen) })
 	}

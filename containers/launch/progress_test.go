@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestProgressIsCondensed(t *testing.T) {
-	var log notes
+	var log journal.Journal
 	p := newProgress(&log, "environment 3f2a")
 	const output = `Looking in links: /wheels
 Collecting numpy<3,>=1.26 (from -r requirements.txt (line 1))
@@ -46,7 +48,7 @@ environment 3f2a: installing 2 packages (0s)
 }
 
 func TestProgressIsBounded(t *testing.T) {
-	var log notes
+	var log journal.Journal
 	p := newProgress(&log, "x")
 	for range 100 {
 		_, _ = p.Write([]byte(strings.Repeat("x", 5*maxLine) + "\n"))

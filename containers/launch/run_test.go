@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestRunWithoutRequirements(t *testing.T) {
@@ -212,7 +213,7 @@ func TestWaitingHasAnEnd(t *testing.T) {
 	if text := refused(t, o); !strings.Contains(text, "not ready after 2s") || !strings.Contains(text, l.path) {
 		t.Error(text)
 	}
-	if log := o.Log.(*notes).String(); strings.Count(log, "waiting for another start") != 1 {
+	if log := o.Log.(*journal.Journal).String(); strings.Count(log, "waiting for another start") != 1 {
 		t.Errorf("log is %q", log)
 	}
 }

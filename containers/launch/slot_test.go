@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // Replicas that start at one time all get a folder that one of them makes, and share it while
@@ -27,7 +29,7 @@ func TestStartsAtOneTimeShareWhatOneMakes(t *testing.T) {
 		for range 3 {
 			running.Go(func() {
 				var held locks
-				_, err := s.hold(ctx, &held, &Options{Log: &notes{}})
+				_, err := s.hold(ctx, &held, &Options{Log: &journal.Journal{}})
 				starts.Done()
 				if err != nil {
 					t.Error(err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
@@ -42,7 +44,7 @@ func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
 	if want := filepath.Join(node.Work, "environments", id, "bin", "python"); image.Path != want {
 		t.Errorf("it runs %s, want %s", image.Path, want)
 	}
-	if log := node.Log.(*notes).String(); !strings.Contains(log, "from the wheelhouse") {
+	if log := node.Log.(*journal.Journal).String(); !strings.Contains(log, "from the wheelhouse") {
 		t.Errorf("log is %s", log)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // bubble runs f with a server whose time is false and whose connections are pipes.
@@ -21,7 +23,7 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan error, 1)
-		s := &piped{ln: ln, log: &logBuffer{}, stop: cancel, done: sync.OnceValue(func() error { return <-done })}
+		s := &piped{ln: ln, log: &journal.Journal{}, stop: cancel, done: sync.OnceValue(func() error { return <-done })}
 		server := New(config, core, core.updater, slog.New(slog.NewTextHandler(s.log, nil)))
 		if core.catalog != nil {
 			server.Serve(core.catalog)
@@ -39,7 +41,7 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 type piped struct {
 	server *Server
 	ln     *pipeListener
-	log    *logBuffer
+	log    *journal.Journal
 	stop   context.CancelFunc
 	done   func() error // waits for Run and returns what it did
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/budget"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/openapi"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // described are the apps of a document.
@@ -158,9 +159,5 @@ func TestDocumentTakesOfTheBudget(t *testing.T) {
 	if class, _ := got.refusal(t); got.status != 503 || class != "No memory" || got.header.Get("Retry-After") != "1" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	for deadline := time.Now().Add(time.Minute); b.Used() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes are left", b.Used())
-		}
-	}
+	wait.Until(t, "that nothing is taken", func() bool { return b.Used() == 0 })
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // fakeCore answers every query with its number of elements, and remembers it.
@@ -137,29 +137,11 @@ func (f *fakeCore) queries() []serving.Query {
 	return slices.Clone(f.seen)
 }
 
-// logBuffer keeps a log for the test to read.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // running is a server over loopback, which ends with the test.
 type running struct {
 	core   *fakeCore
 	server *Server
-	log    *logBuffer
+	log    *journal.Journal
 	addr   string
 	stop   func() error // ends the server and returns what Run did
 }
@@ -175,7 +157,7 @@ func start(t *testing.T, config Config, core *fakeCore) *running {
 
 func startOn(t *testing.T, config Config, core *fakeCore, ln net.Listener) *running {
 	t.Helper()
-	log := &logBuffer{}
+	log := &journal.Journal{}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	server := New(config, core, core.updater, slog.New(slog.NewTextHandler(log, nil)))

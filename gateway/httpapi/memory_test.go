@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/budget"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // heap is what is in use after a collection.
@@ -105,7 +106,7 @@ func TestBudget(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	until(t, func() bool { return b.Used() == 0 })
+	wait.Until(t, "that nothing is taken", func() bool { return b.Used() == 0 })
 	other := b.Lease()
 	if !other.Take((1<<20 - int(b.Used()) - 50_000) / 2) { // each byte counts twice
 		t.Fatal("no room")
@@ -122,17 +123,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	c.Close()
-	until(t, func() bool { return b.Used() == 0 })
-}
-
-// until waits for a condition.
-func until(t *testing.T, good func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it did not come to that")
-		}
-	}
+	wait.Until(t, "that nothing is taken", func() bool { return b.Used() == 0 })
 }
 
 // TestLargeAnswersTakeOfTheBudget: clients that do not read theirs cannot have them all.

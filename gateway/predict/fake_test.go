@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -24,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 const (
@@ -233,11 +235,7 @@ func (r *rig) resolve() {
 // ready waits until so many replicas are ready for a version, in real time.
 func (r *rig) ready(id serving.ModelID, replicas int) {
 	r.Helper()
-	for deadline := time.Now().Add(time.Minute); r.table.Group(serving.Definition{ModelID: id}).Len() != replicas; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.Fatalf("%d of %d replicas of %v are ready after 10 s", r.table.Group(serving.Definition{ModelID: id}).Len(), replicas, id)
-		}
-	}
+	wait.Until(r, fmt.Sprintf("%d replicas of %v", replicas, id), func() bool { return r.table.Group(serving.Definition{ModelID: id}).Len() == replicas })
 }
 
 func (f *fake) serve(nc net.Conn) {

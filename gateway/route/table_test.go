@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 func TestTheTableFollowsTheList(t *testing.T) {
@@ -291,12 +292,7 @@ func loopback(t testing.TB) (target *Target, stop func()) {
 	table := NewTable("gateway-1", fixed{{Replica: "a", Addr: ln.Addr().String()}}, slog.New(slog.DiscardHandler))
 	all.Go(func() { _ = table.Run(ctx) })
 	stop = func() { cancel(); ln.Close(); all.Wait() }
-	for deadline := time.Now().Add(time.Minute); table.Group(serving.Definition{ModelID: v1}).Len() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			stop()
-			t.Fatal("the replica is not ready within 10 s")
-		}
-	}
+	wait.Until(t, "the replica", func() bool { return table.Group(serving.Definition{ModelID: v1}).Len() > 0 })
 	return table.Group(serving.Definition{ModelID: v1}).Pick(0, nil, time.Now()), stop
 }
 

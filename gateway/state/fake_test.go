@@ -19,6 +19,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // memory is a Store in memory, which can be away, slow, or say what it is asked.
@@ -273,34 +274,16 @@ func feedback(query int64, loss float64, models ...serving.ModelID) *selection.F
 	return f
 }
 
-// journal collects a log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) count(words string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return bytes.Count(j.text.Bytes(), []byte(words))
-}
-
 // gateway is a States that runs until the test ends.
 type gateway struct {
 	*States
-	journal  *journal
+	journal  *journal.Journal
 	registry *obs.Registry
 	stop     func() error
 }
 
 func start(t testing.TB, store Store) *gateway {
-	g := &gateway{journal: &journal{}, registry: obs.NewRegistry()}
+	g := &gateway{journal: &journal.Journal{}, registry: obs.NewRegistry()}
 	g.States = New(store, slog.New(slog.NewTextHandler(g.journal, nil)), g.registry)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -121,7 +121,7 @@ func TestStoreAway(t *testing.T) {
 				t.Fatalf("count %v while the store is unavailable, want the last good 1", n)
 			}
 		}
-		if n := g.journal.count("cannot be read"); n != 1 {
+		if n := g.journal.Count("cannot be read"); n != 1 {
 			t.Errorf("the outage was logged %d times, want once", n)
 		}
 		if n := g.metric(t, "load_failures_total"); n < 12 || n > 30 {
@@ -138,7 +138,7 @@ func TestStoreAway(t *testing.T) {
 		if n := count(t, g.Get(app, "", ""), "one"); n != 2 {
 			t.Errorf("count %v after the outage, want 2", n)
 		}
-		if g.metric(t, "stale") != 0 || g.journal.count("can be read again") != 1 {
+		if g.metric(t, "stale") != 0 || g.journal.Count("can be read again") != 1 {
 			t.Error("the end of the outage was not noted")
 		}
 	})

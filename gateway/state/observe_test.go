@@ -62,7 +62,7 @@ func TestObserveTellsWhatWasTakenBack(t *testing.T) {
 		told := func(first, second int) {
 			t.Helper()
 			for _, one := range []*gateway{g, other} {
-				if a, b := one.journal.count(line+`1 was stopped."`), one.journal.count(line+`2 was stopped."`); a != first || b != second {
+				if a, b := one.journal.Count(line+`1 was stopped."`), one.journal.Count(line+`2 was stopped."`); a != first || b != second {
 					t.Errorf("version 1 was told of %d times, 2 %d times; want %d and %d", a, b, first, second)
 				}
 			}

@@ -181,7 +181,7 @@ func TestCorruptIsSetAside(t *testing.T) {
 				if len(m.aside) != 1 || string(m.aside["aside:2"]) != text {
 					t.Errorf("set aside: %q", m.aside)
 				}
-				if g.metric(t, "corrupt_total") != 1 || g.journal.count("level=ERROR") != 1 || g.journal.count("aside:2") != 1 {
+				if g.metric(t, "corrupt_total") != 1 || g.journal.Count("level=ERROR") != 1 || g.journal.Count("aside:2") != 1 {
 					t.Error("there was no alarm")
 				}
 			})

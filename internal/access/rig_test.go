@@ -1,36 +1,17 @@
 package access
 
 import (
-	"bytes"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
-// logged is a log for the test to read.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func newLog() (*slog.Logger, *logged) {
-	l := &logged{}
-	return slog.New(slog.NewTextHandler(l, nil)), l
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+func newLog() (*slog.Logger, *journal.Journal) {
+	l := &journal.Journal{}
+	return l.Logger(), l
 }
 
 // age lets the next look at a file be now.

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // peer is one end of connections, with its files.
 type peer struct {
 	folder
 	TLS
-	text *logged
+	text *journal.Journal
 }
 
 // newPeer trusts ca, and has a certificate of by, unless that is nil, for localhost

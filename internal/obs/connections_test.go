@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // served is a listener that serves until the test ends.
@@ -83,16 +85,6 @@ func (s *served) closed(t *testing.T, reason string) (n int) {
 	return n
 }
 
-// until waits for something that is about to be.
-func until(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 // Beyond the limit, what has waited longest is closed, be it that it was answered before or
@@ -149,7 +141,7 @@ func TestBodiesThatNobodyWantsKeepNobodyOut(t *testing.T) {
 	for range 8 + 2*spare {
 		s.dial(t).send(t, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
 	}
-	until(t, "another client is answered", func() bool {
+	wait.Until(t, "another client is answered", func() bool {
 		w := s.dial(t)
 		w.send(t, "GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
 		answer, err := http.ReadResponse(w.read, nil)
@@ -209,7 +201,7 @@ func TestWhenAllAreBeingAnswered(t *testing.T) {
 			t.Errorf("one that was let in gets %s", got.Status)
 		}
 	}
-	until(t, "there is room again", func() bool {
+	wait.Until(t, "there is room again", func() bool {
 		w := s.dial(t)
 		defer w.Close()
 		w.send(t, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -244,5 +236,5 @@ func TestPagesAtOnce(t *testing.T) {
 	for _, w := range slow {
 		w.answer(t)
 	}
-	until(t, "metrics can be read again", func() bool { return s.dial(t).ask(t, "/metrics") == http.StatusOK })
+	wait.Until(t, "metrics can be read again", func() bool { return s.dial(t).ask(t, "/metrics") == http.StatusOK })
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // family is a command whose processes leave it in every way there is. Each
@@ -36,7 +38,7 @@ var familyNames = []string{"background", "orphan", "session", "in_session", "dou
 func familyPIDs(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	pids := make(map[string]int)
-	eventually(t, func() bool {
+	wait.Until(t, "the processes", func() bool {
 		for _, name := range familyNames {
 			text, _ := os.ReadFile(filepath.Join(dir, name))
 			if pid, err := strconv.Atoi(string(bytes.TrimSpace(text))); err == nil {
@@ -92,7 +94,7 @@ func TestParentKilledLeavesNobody(t *testing.T) {
 	}
 	kill(t, parent.Process.Pid)
 	_ = parent.Wait()
-	eventually(t, func() bool { return living(pids) == nil })
+	wait.Until(t, "the end of all processes", func() bool { return living(pids) == nil })
 }
 
 func TestStopLeavesNobody(t *testing.T) {
@@ -153,7 +155,7 @@ func TestCommandDiesWithItsGuard(t *testing.T) {
 	}
 	kill(t, g.Process.Pid)
 	_ = g.Wait()
-	eventually(t, func() bool { return living(map[string]int{"command": command}) == nil })
+	wait.Until(t, "the end of all processes", func() bool { return living(map[string]int{"command": command}) == nil })
 }
 
 func TestGuardKilled(t *testing.T) {
@@ -181,7 +183,7 @@ func TestGuardKilled(t *testing.T) {
 		t.Errorf("reason %q", got)
 	}
 	pids := map[string]int{"command": command, "background": background}
-	eventually(t, func() bool { return living(pids) == nil })
+	wait.Until(t, "the end of all processes", func() bool { return living(pids) == nil })
 	if again := s.until(Running); again.PID == command {
 		t.Errorf("the command was not started again: %+v", again)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // patience is how long a test waits for what a real process should do at once.
@@ -99,7 +101,7 @@ func (s *supervised) until(state State) Snapshot {
 // waitLine waits for a line of output, and returns what follows the prefix.
 func (s *supervised) waitLine(prefix string) (rest string) {
 	s.t.Helper()
-	eventually(s.t, func() bool {
+	wait.Until(s.t, "the line "+prefix, func() bool {
 		for _, line := range s.Tail(tailLines) {
 			var found bool
 			if rest, found = strings.CutPrefix(line, prefix); found {
@@ -109,18 +111,6 @@ func (s *supervised) waitLine(prefix string) (rest string) {
 		return false
 	})
 	return rest
-}
-
-// eventually polls a condition on real processes, which nothing reports.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("did not come true within %v", patience)
-		}
-	}
 }
 
 func sh(script string) []string { return []string{"sh", "-c", script} }

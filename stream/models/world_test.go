@@ -22,6 +22,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
 	"github.com/topsail-serving/topsail/web/auth"
@@ -144,15 +145,7 @@ func (w *world) run(change func(*Config)) {
 // until waits for something that comes by itself.
 func (w *world) until(what string, done func() bool) {
 	w.Helper()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for end := time.After(patience); !done(); {
-		select {
-		case <-poll.C:
-		case <-end:
-			w.Fatalf("there is no %s; the job says %+v", what, w.job.Status())
-		}
-	}
+	wait.Until(w, what, done, func() string { return fmt.Sprintf("the job says %+v", w.job.Status()) })
 }
 
 // settle waits until everything that was written is committed.

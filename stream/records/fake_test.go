@@ -1,14 +1,12 @@
 package records
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -171,26 +169,6 @@ func results(t testing.TB, broker *memory, name string) map[string]Response {
 	}
 	return all
 }
-
-// journal is a log that is looked into.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) count(what string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), what)
-}
-
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
 func asJSON(v any) string {
 	text, err := json.Marshal(v)

@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestEveryRecordHasItsResult(t *testing.T) {
@@ -340,12 +341,12 @@ func TestDefaults(t *testing.T) {
 // TestTheOwnAppIsWaitedFor: else all records would be dead letters while it is made anew.
 func TestTheOwnAppIsWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		broker, log := newMemory("in"), &journal{}
+		broker, log := newMemory("in"), &journal.Journal{}
 		broker.write(jsonRecord("a", 1))
 		s := newScorer(double)
 		apps := s.apps
 		s.set(nil)
-		j, _, _ := run(t, broker, s, func(c *Config) { c.Log = log.logger() })
+		j, _, _ := run(t, broker, s, func(c *Config) { c.Log = log.Logger() })
 		settled(time.Minute)
 		if err := j.Ready(); err == nil || !strings.Contains(err.Error(), "the catalog is not known") || j.Status().InFlight != 1 {
 			t.Errorf("ready: %v, status %+v", err, j.Status())
@@ -360,7 +361,7 @@ func TestTheOwnAppIsWaitedFor(t *testing.T) {
 		if err := j.Ready(); err != nil || len(broker.read("out")) != 1 || len(broker.read("dead")) != 0 {
 			t.Errorf("ready: %v; %d results", err, len(broker.read("out")))
 		}
-		if warned, mended := log.count("cannot predict"), log.count("can predict with app double again"); warned != 1 || mended != 1 {
+		if warned, mended := log.Count("cannot predict"), log.Count("can predict with app double again"); warned != 1 || mended != 1 {
 			t.Errorf("it was said %d times, and %d times that it is over", warned, mended)
 		}
 	})
@@ -464,7 +465,7 @@ func TestBrokerFailures(t *testing.T) {
 	} {
 		t.Run(one.operation, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				broker, log := newMemory("in"), &journal{}
+				broker, log := newMemory("in"), &journal.Journal{}
 				registry := obs.NewRegistry()
 				var tries atomic.Int64
 				c := broker.join()
@@ -477,7 +478,7 @@ func TestBrokerFailures(t *testing.T) {
 				}
 				broker.write(jsonRecord("a", 1))
 				j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) {
-					cfg.Consumer, cfg.Log, cfg.Metrics = c, log.logger(), NewMetrics(registry)
+					cfg.Consumer, cfg.Log, cfg.Metrics = c, log.Logger(), NewMetrics(registry)
 				})
 				settled(10 * time.Second)
 				if err := j.Ready(); !errors.Is(err, broken) || !strings.Contains(j.Status().Condition, one.said) {
@@ -487,7 +488,7 @@ func TestBrokerFailures(t *testing.T) {
 				if err := j.Ready(); err != nil || len(results(t, broker, "out")) != 1 {
 					t.Errorf("ready: %v, results %+v", err, broker.read("out"))
 				}
-				if warned, mended := log.count(one.said), log.count("again"); warned != 1 || mended != 1 {
+				if warned, mended := log.Count(one.said), log.Count("again"); warned != 1 || mended != 1 {
 					t.Errorf("it was said %d times, and %d times that it is over", warned, mended)
 				}
 				if n := gathered(t, registry)[`topsail_stream_failures_total{operation="`+one.operation+`",stream="job"}`]; n != 20 {
@@ -528,7 +529,7 @@ func TestAConsumerThatIsWrong(t *testing.T) {
 // TestLostRecords are forgotten, and not of interest.
 func TestLostRecords(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		broker, log := newMemory("in"), &journal{}
+		broker, log := newMemory("in"), &journal.Journal{}
 		registry := obs.NewRegistry()
 		c := broker.join()
 		var tries atomic.Int64
@@ -540,10 +541,10 @@ func TestLostRecords(t *testing.T) {
 		}
 		broker.write(jsonRecord("a", 1), jsonRecord("b", 1))
 		j, _, _ := run(t, broker, newScorer(double), func(cfg *Config) {
-			cfg.Consumer, cfg.Log, cfg.Metrics = c, log.logger(), NewMetrics(registry)
+			cfg.Consumer, cfg.Log, cfg.Metrics = c, log.Logger(), NewMetrics(registry)
 		})
 		settled(time.Minute)
-		if len(results(t, broker, "out")) != 2 || j.Status().Lost != 3 || log.count("WARN") != 0 {
+		if len(results(t, broker, "out")) != 2 || j.Status().Lost != 3 || log.Count("WARN") != 0 {
 			t.Errorf("results %+v, status %+v", broker.read("out"), j.Status())
 		}
 		if n := gathered(t, registry)[`topsail_stream_lost_batches_total{stream="job"}`]; n != 3 {

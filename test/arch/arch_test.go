@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"internal/adapter/redisstream":    {"serving", "internal/adapter/redisclient", "internal/access", "internal/condition", "internal/retry"},
 	"internal/adapter/inprocess":      {"serving"},
 	"internal/adapter/nvidia":         {"serving"},
-	"test/contract":                   {"serving", "internal/retry"},
+	"test/contract":                   {"serving", "internal/retry", "test/wait"},
 	"test/openapi":                    {},
 	"internal/apiclient":              {"internal/retry"},
 	"internal/condition":              {},
@@ -70,6 +70,8 @@ var rooms = map[string][]string{
 	"test/chaos":      {}, // tests alone
 	"test/smoke":      {},
 	"test/pipes":      {},
+	"test/wait":       {},
+	"test/journal":    {},
 	"test/edge":       {}, // the same
 	"nomad":           {"nomad"},
 	"deploy":          {}, // files, and tests

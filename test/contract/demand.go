@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // DemandStore is the seam of demand: reports of a second each, by source.
@@ -94,12 +95,8 @@ func (s reports) read(from, to int) []serving.DemandReport {
 func (s reports) until(from, to int, want ...serving.DemandReport) {
 	s.Helper()
 	var got []serving.DemandReport
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if got = s.read(from, to); equalReports(got, want) {
-			return
-		}
-	}
-	s.Fatalf("read %.1000s, want %.1000s", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
+	wait.Until(s, fmt.Sprintf("%.1000s", fmt.Sprintf("%+v", want)), func() bool { got = s.read(from, to); return equalReports(got, want) },
+		func() string { return fmt.Sprintf("read %.1000s", fmt.Sprintf("%+v", got)) })
 }
 
 // equalReports takes no demands and an empty list of them for the same.

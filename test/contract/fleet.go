@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // JobFleet is the seam of those who run the replicas of model versions.
@@ -134,19 +135,9 @@ func (s fleet) job(from JobFleet, v *serving.Version) *serving.Job {
 // await waits for a job that is as wanted, and returns it.
 func (s fleet) await(from JobFleet, v *serving.Version, what string, as func(*serving.Job) bool) *serving.Job {
 	s.Helper()
-	until := time.Now().Add(patience)
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		job := s.job(from, v)
-		if job != nil && as(job) {
-			return job
-		}
-		if time.Now().After(until) {
-			s.Fatalf("not %s within %v: %+v, %d starts", what, patience, job, s.starts(v))
-		}
-		<-poll.C
-	}
+	var job *serving.Job
+	wait.Until(s, what, func() bool { job = s.job(from, v); return job != nil && as(job) }, func() string { return fmt.Sprintf("%+v, %d starts", job, s.starts(v)) })
+	return job
 }
 
 func (s fleet) awaitRunning(v *serving.Version, n, starts int) *serving.Job {

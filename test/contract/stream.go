@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // StreamConsumer is the seam of consuming streams; package stream says what it promises.
@@ -294,25 +295,15 @@ func (s *streams) finish(member StreamConsumer) {
 // awaitResults waits for a result of each record, and wants no second one.
 func (s *streams) awaitResults() {
 	s.Helper()
-	poll, end := time.NewTicker(200*time.Millisecond), time.After(streamPatience)
-	defer poll.Stop()
-	for s.results() < s.written {
-		select {
-		case <-poll.C:
-		case <-end:
-			s.Fatalf("%d of %d records have results", s.results(), s.written)
-		}
-	}
+	wait.Until(s, "a result of each record", func() bool { return s.results() >= s.written },
+		func() string { return fmt.Sprintf("%d of %d records have results", s.results(), s.written) })
 }
 
 // read waits until there are n records in a stream; there must not be more.
 func (s *streams) read(stream string, n int) (records []serving.StreamRecord) {
 	s.Helper()
-	for end := time.Now().Add(streamPatience); time.Now().Before(end); {
-		if records = s.Read(stream); len(records) >= n {
-			break
-		}
-	}
+	wait.Until(s, fmt.Sprintf("%d records in %s", n, stream), func() bool { records = s.Read(stream); return len(records) >= n },
+		func() string { return fmt.Sprintf("there are %d", len(records)) })
 	if len(records) != n {
 		s.Fatalf("%d of %d records in %s", len(records), n, stream)
 	}

@@ -1,6 +1,10 @@
 package contract
 
-import "time"
+import (
+	"fmt"
+
+	"github.com/topsail-serving/topsail/test/wait"
+)
 
 // lag counts what is not committed, by any member, and fails while the broker cannot be reached.
 func (s *streams) lag() {
@@ -26,17 +30,8 @@ func (s *streams) lag() {
 // awaitLag waits until the lag is so much, and the broker is reached.
 func (s *streams) awaitLag(member StreamConsumer, want int64) {
 	s.Helper()
-	poll, end := time.NewTicker(100*time.Millisecond), time.After(streamPatience)
-	defer poll.Stop()
-	for {
-		records, err := member.Lag(s.Context())
-		if err == nil && records == want {
-			return
-		}
-		select {
-		case <-poll.C:
-		case <-end:
-			s.Fatalf("a lag of %d, not %d, error %v", records, want, err)
-		}
-	}
+	var records int64
+	var err error
+	wait.Until(s, fmt.Sprintf("a lag of %d", want), func() bool { records, err = member.Lag(s.Context()); return err == nil && records == want },
+		func() string { return fmt.Sprintf("a lag of %d, error %v", records, err) })
 }

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +24,8 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // party is somebody with files: a certificate, its authorities, a token, keys.
@@ -33,24 +34,7 @@ type party struct {
 	dir  string
 	tls  access.TLS
 	log  *slog.Logger
-	text logged
-}
-
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	text journal.Journal
 }
 
 func newParty(t testing.TB, ca *testca.Authority) *party {
@@ -95,7 +79,7 @@ func (p *party) reread(file string, do func()) {
 	}
 	before := count()
 	do()
-	eventually(p.t, func() bool { return count() > before })
+	wait.Until(p.t, "that it is read again: "+file, func() bool { return count() > before })
 }
 
 func (p *party) listen() net.Listener {
@@ -226,7 +210,7 @@ func (s *secured) tunnel(ctx context.Context, addr string) (near string) {
 // connected waits until n replicas serve at the gateway.
 func (s *secured) connected(n int) {
 	s.t.Helper()
-	eventually(s.t, func() bool {
+	wait.Until(s.t, "the replicas", func() bool {
 		ready := 0
 		for _, r := range s.edge.Replicas() {
 			ready += len(r.Models)
@@ -275,14 +259,4 @@ func listen(t testing.TB) net.Listener {
 		t.Fatal(err)
 	}
 	return ln
-}
-
-// eventually waits for something that other goroutines bring about.
-func eventually(t testing.TB, good func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !good(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("did not come about within 10 s")
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 func TestOnlyWhoMayAskIsAnswered(t *testing.T) {
@@ -47,7 +48,7 @@ func TestSidecarsAnswerTheirOwnGatewaysOnly(t *testing.T) {
 	s.replica("m/0")
 	says := func(text string) {
 		t.Helper()
-		eventually(t, func() bool { return strings.Contains(s.sidecar.text.String(), text) })
+		wait.Until(t, text, func() bool { return strings.Contains(s.sidecar.text.String(), text) })
 		if err := s.ask(s.client.http(), firstKey); err == nil || !strings.Contains(err.Error(), "Default:true") {
 			t.Errorf("%s: %v, want the default", text, err)
 		}
@@ -62,7 +63,7 @@ func TestSidecarsAnswerTheirOwnGatewaysOnly(t *testing.T) {
 	stop := s.replica("m/1")
 	s.connected(1)
 	client := s.client.http()
-	eventually(t, func() bool { return s.ask(client, firstKey) == nil })
+	wait.Until(t, "an answer", func() bool { return s.ask(client, firstKey) == nil })
 	stop()
 	s.sidecar.trust(theirs)
 	s.replica("m/2")
@@ -120,7 +121,7 @@ func TestNothingIsLostWhenEverythingIsReplaced(t *testing.T) {
 	s.gateway.reread("keys", func() { s.gateway.write("keys", firstKey+"\n"+secondKey) })
 	key.Store(secondKey)
 	before := asked.Load()
-	eventually(t, func() bool { return asked.Load() > before+10 }) // what was on its way
+	wait.Until(t, "more answers", func() bool { return asked.Load() > before+10 }) // what was on its way
 	s.gateway.reread("keys", func() { s.gateway.write("keys", secondKey) })
 
 	// The token: the standing connection stays, and a new replica wants the new one.
@@ -134,7 +135,7 @@ func TestNothingIsLostWhenEverythingIsReplaced(t *testing.T) {
 	stop()
 	s.connected(1)
 	before = asked.Load()
-	eventually(t, func() bool { return asked.Load() > before+10 })
+	wait.Until(t, "more answers", func() bool { return asked.Load() > before+10 })
 	close(done)
 	load.Wait()
 	if err := s.ask(client, firstKey); err == nil || !strings.Contains(err.Error(), "status 401") {

@@ -3,7 +3,6 @@
 package edge
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,11 +12,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // server is a `topsail local` that is attacked.
@@ -30,22 +30,7 @@ type server struct {
 	steady            *steady // asks it all the time
 	reference         *steady // asks a bare server in the same way
 	first             state   // when it had just begun to serve
-
-	mu  sync.Mutex
-	out bytes.Buffer // guarded by mu
-}
-
-// Write takes the server's output.
-func (s *server) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.Write(p)
-}
-
-func (s *server) output() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.String()
+	out               journal.Journal
 }
 
 const patience = 30 * time.Second
@@ -78,7 +63,7 @@ func start(t *testing.T, lines string, secure bool, more ...string) *server {
 	}
 	s.cmd = exec.Command(programs.topsail, "local", "--config", file, "--data-dir", filepath.Join(dir, "data"),
 		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
-	s.cmd.Stdout, s.cmd.Stderr = s, s
+	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,17 +80,13 @@ func start(t *testing.T, lines string, secure bool, more ...string) *server {
 			<-s.exited
 		}
 		if t.Failed() {
-			t.Logf("its output ends with:\n%s", tail(s.output(), 30))
+			t.Logf("its output ends with:\n%s", tail(s.out.String(), 30))
 		}
 	})
-	for deadline := time.Now().Add(patience); !strings.Contains(s.output(), "Stop with Ctrl-C"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the server is not ready; output:\n%s", s.output())
-		}
-	}
-	found := ready.FindStringSubmatch(s.output())
+	wait.Until(t, "the greeting", func() bool { return strings.Contains(s.out.String(), "Stop with Ctrl-C") }, s.out.String)
+	found := ready.FindStringSubmatch(s.out.String())
 	s.gateway, s.web, s.ops = found[1], found[2], found[3]
-	if found = grpcAddr.FindStringSubmatch(s.output()); found != nil {
+	if found = grpcAddr.FindStringSubmatch(s.out.String()); found != nil {
 		s.grpc = found[1]
 	}
 	s.steady = startSteady(func() (net.Conn, error) { return s.dial(s.gateway) })

@@ -27,7 +27,7 @@ func (s *server) state(t *testing.T) state {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
 	if err != nil {
-		t.Fatalf("the process is gone: %v; output:\n%s", err, tail(s.output(), 30))
+		t.Fatalf("the process is gone: %v; output:\n%s", err, tail(s.out.String(), 30))
 	}
 	goroutines, err := s.series("go_goroutines")
 	if err != nil {

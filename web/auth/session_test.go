@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/problem"
 )
@@ -95,15 +96,10 @@ func TestSessionsOfTheFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("ann:another-key-0123456789"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	wait.Until(t, "the end of the session with its key, though another one has its name", func() bool {
 		got, _ := w.ask("GET", "http://h/", "Cookie", cookie.String())
-		if got.Role == "" {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the session outlives its key, though another one has its name")
-		}
-	}
+		return got.Role == ""
+	})
 }
 
 func TestSessionsOfOtherKeys(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -81,9 +82,9 @@ func TestGPUs(t *testing.T) {
 	}
 
 	count(v, 1)
-	until(t, described, func() bool {
+	wait.Until(t, "the replicas", func() bool {
 		return strings.Contains(described(), "m:1~0 failed: it needs a GPU, and nvidia-smi, which finds them, is missing: install")
-	})
+	}, described)
 	if jobs, _ := f.Jobs(t.Context()); jobs[0].Running != 0 || !strings.Contains(jobs[0].Problem, "nvidia-smi") {
 		t.Errorf("the job is %+v", jobs[0])
 	}
@@ -91,16 +92,16 @@ func TestGPUs(t *testing.T) {
 		t.Errorf("a restart: %v", err)
 	}
 	count(v, 0)
-	until(t, described, func() bool { return described() == "" })
+	wait.Until(t, "the replicas", func() bool { return described() == "" }, described)
 	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o700); err != nil {
 		t.Fatal(err)
 	}
 
 	count(v, 4)
 	three := []string{"GPU-a GPU-a", "MIG-b0 MIG-b0", "MIG-b1 MIG-b1"}
-	until(t, described, func() bool {
+	wait.Until(t, "the replicas", func() bool {
 		return slices.Equal(given(), three) && strings.Contains(described(), " starting: it waits for a GPU, in use by m:1/")
-	})
+	}, described)
 	// One that ends gives its device to the one that waits.
 	f.mu.Lock()
 	j := f.jobs[v.ModelID]
@@ -109,13 +110,13 @@ func TestGPUs(t *testing.T) {
 	ended.stop()
 	j.members = slices.Delete(j.members, at, at+1)
 	f.mu.Unlock()
-	until(t, described, func() bool { return len(given()) == 4 && !strings.Contains(described(), "waits") })
+	wait.Until(t, "the replicas", func() bool { return len(given()) == 4 && !strings.Contains(described(), "waits") }, described)
 
 	// What replaces them has to wait for them to end, and does not wait to be ready.
 	next := *v
 	next.Container.Env = map[string]string{"RELEASE": "2"}
 	count(&next, 3)
-	until(t, described, func() bool { return len(given()) == 7 && !strings.Contains(described(), "draining") })
+	wait.Until(t, "the replicas", func() bool { return len(given()) == 7 && !strings.Contains(described(), "draining") }, described)
 	for _, uuids := range three {
 		if n := strings.Count(strings.Join(given(), "\n"), uuids); n < 2 {
 			t.Errorf("%s was given %d times, of %q", uuids, n, given())
@@ -133,15 +134,6 @@ func fleetWith(t *testing.T, replaceWithin time.Duration) *fleet {
 	go func() { ended <- f.Run(running) }()
 	t.Cleanup(func() { stop(); <-ended })
 	return f
-}
-
-func until(t *testing.T, state func() string, good func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !good(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not come so:\n%s", state())
-		}
-	}
 }
 
 // newer is a fleet for which every version is defined anew.
@@ -177,13 +169,8 @@ func TestAnotherGenerationReplacesAtOnce(t *testing.T) {
 	if err := f.SetCount(ctx, &next, 0, serving.JobChange{Count: 1, Index: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	wait.Until(t, "a replica of the next generation alone", func() bool {
 		members := f.members()
-		if len(members) == 1 && members[0].model.Generation == "b" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d replicas run", len(members))
-		}
-	}
+		return len(members) == 1 && members[0].model.Generation == "b"
+	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // echo predicts the text itself.
@@ -145,11 +146,7 @@ func TestGettingIntoRedis(t *testing.T) {
 		err := json.Unmarshal(page.Body.Bytes(), &shown)
 		return err == nil && len(shown.Streams) == 2 && shown.Streams[0].Name == "common" && shown.Streams[1].Results == 1
 	}
-	for deadline := time.Now().Add(time.Minute); !counted(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the page is %s", page.Body)
-		}
-	}
+	wait.Until(t, "both streams and their results on the page", counted, func() string { return page.Body.String() })
 	if set.Page().Path != "/streams" || strings.Contains(page.Body.String(), "secret") {
 		t.Errorf("the page is %s", page.Body)
 	}

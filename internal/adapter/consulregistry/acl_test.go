@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 const management = "5d3a1c9e-8a52-4c0b-9d0e-0f6f5a3b7c11"
@@ -35,7 +36,7 @@ func newACL(t *testing.T) *acl {
 		t.Fatal(err)
 	}
 	// It answers before its own node is registered, without which there are no sessions.
-	await(t, "a session", func() bool {
+	wait.Until(t, "a session", func() bool {
 		id, _, err := admin.Session().CreateNoChecks(nil, nil)
 		if err == nil {
 			_, err = admin.Session().Destroy(id, nil)

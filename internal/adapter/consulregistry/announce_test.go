@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestAnnounce registers through an outage in which Consul loses its data.
@@ -38,13 +39,13 @@ func TestAnnounce(t *testing.T) {
 		want := serving.Endpoint{Replica: "here", Addr: "127.0.0.1:4321", Ready: true, Models: []serving.Definition{{ModelID: serving.ModelID{Model: "wine", Version: "1"}}}}
 		return len(w.last) == 1 && equal(w.last[0], want)
 	}
-	await(t, "its check passes", ready)
+	wait.Until(t, "its check passes", ready)
 	server.Kill()
 	wipe()
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it is registered again", func() bool {
+	wait.Until(t, "it is registered again", func() bool {
 		services, err := s.agent.Services()
 		return err == nil && services["here"] != nil
 	})
@@ -68,18 +69,6 @@ func TestAnnounceRefusesWhatCannotBe(t *testing.T) {
 		err := connect(t, shared.Addr).Announce(t.Context(), service)
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%+v: got %v, want %q", service, err, want)
-		}
-	}
-}
-
-// await waits for something that the real Consul does in its own time.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	poll := time.NewTicker(50 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(patience); !ok(); <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
 		}
 	}
 }

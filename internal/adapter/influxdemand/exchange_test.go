@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // exchange is an InfluxDB that keeps what it is asked, and answers as it is told.
@@ -98,16 +99,16 @@ func TestWriteRequest(t *testing.T) {
 		{ModelID: serving.ModelID{Model: "digits", Version: "3"}, Arrivals: 12, Defaults: 1, Concurrency: 123456789},
 		{ModelID: serving.ModelID{Model: "wine", Version: "1 b,c=d"}, Unserved: 4},
 	}})
-	eventually(t, "a report is written", time.Minute, func() bool { return len(x.requests()) == 1 })
+	wait.Until(t, "a report is written", func() bool { return len(x.requests()) == 1 })
 	s.WriteDemand(serving.DemandReport{Source: serving.DemandSource{Role: "sidecar", Name: "r"}, Second: second, Last: true, Demands: []serving.Demand{
 		{ModelID: serving.ModelID{Model: "digits", Version: "3"}, Admitted: 5, Refused: 6, Batches: 7, Inputs: 8, Waited: 9, Service: 10, Profile: serving.LatencyLine{Base: 11, PerInput: 12}},
 	}})
-	eventually(t, "another is written", time.Minute, func() bool { return len(x.requests()) == 2 })
+	wait.Until(t, "another is written", func() bool { return len(x.requests()) == 2 })
 	s.WriteDecision(serving.Decision{
 		ModelID: serving.ModelID{Model: "digits", Version: "3"}, At: second.Add(200 * time.Millisecond), From: 1, To: 3,
 		Rule: "capacity", Reason: `412 "queries"/s`, Outcome: "failed", Error: strings.Repeat("é", 3000), Leader: "s-1", Fence: 7,
 	})
-	eventually(t, "a decision is written", time.Minute, func() bool { return len(x.requests()) == 3 })
+	wait.Until(t, "a decision is written", func() bool { return len(x.requests()) == 3 })
 	got := strings.ReplaceAll(strings.Join(x.requests(), "\n"), strings.Repeat("é", maxText/2), "é…")
 	if want := golden(t, "writes.txt"); got != want {
 		t.Errorf("asked:\n%s\nwant:\n%s", got, want)
@@ -217,7 +218,7 @@ func TestTokenIsReplaced(t *testing.T) {
 	held = "old"
 	mu.Unlock()
 	s.WriteDemand(report("g", second, 1))
-	eventually(t, "it is written", time.Minute, func() bool { return len(x.requests()) >= 4 && s.Waiting() == 0 })
+	wait.Until(t, "it is written", func() bool { return len(x.requests()) >= 4 && s.Waiting() == 0 })
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if want := []string{"Token old", "Token new", "Token old", "Token new"}; !slices.Equal(x.tokens, want) {

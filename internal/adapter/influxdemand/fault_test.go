@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestServerGoesAndComesBack stops, freezes and kills a real InfluxDB while a
@@ -129,11 +130,11 @@ func BenchmarkReadDemand(b *testing.B) {
 				for source := range size.sources {
 					s.WriteDemand(report(fmt.Sprintf("gateway-%d", source), base.Add(time.Duration(second)*time.Second), size.versions))
 				}
-				eventually(b, "it is written", time.Minute, func() bool { return s.Waiting() == 0 })
+				wait.Until(b, "it is written", func() bool { return s.Waiting() == 0 })
 			}
 			from := base.Add(50 * time.Second)
 			want := 3 * size.sources
-			eventually(b, "it is there", time.Minute, func() bool {
+			wait.Until(b, "it is there", func() bool {
 				list, err := s.ReadDemand(b.Context(), base.Add(57*time.Second), base.Add(time.Minute))
 				return err == nil && len(list) == want
 			})

@@ -53,13 +53,3 @@ func report(source string, second time.Time, versions int) serving.DemandReport 
 	}
 	return r
 }
-
-// eventually waits until the condition holds.
-func eventually(t testing.TB, what string, within time.Duration, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(within); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
-}

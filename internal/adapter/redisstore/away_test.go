@@ -13,6 +13,8 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // refused makes a change that has to fail soon.
@@ -62,9 +64,9 @@ func TestWatchWaitsForTheFirstCatalog(t *testing.T) {
 func TestAway(t *testing.T) {
 	t.Parallel()
 	server := ownRedis(t, t.TempDir())
-	var log journal
+	var log journal.Journal
 	cfg := configOf(server)
-	cfg.Log = log.logger()
+	cfg.Log = log.Logger()
 	cfg.Snapshot = filepath.Join(t.TempDir(), "made", "snapshot")
 	s := open(t, cfg)
 	stop := start(t, s)
@@ -101,7 +103,7 @@ func TestAway(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	if away, back := log.count("redis is unavailable; the last good catalog stays in use"), log.count("redis is available again"); away != 2 || back != 2 {
+	if away, back := log.Count("redis is unavailable; the last good catalog stays in use"), log.Count("redis is available again"); away != 2 || back != 2 {
 		t.Errorf("said %d times that Redis is unavailable and %d times that it is available again, want 2", away, back)
 	}
 }
@@ -119,7 +121,7 @@ func TestKilled(t *testing.T) {
 		server.Kill()
 		refused(t, a, 2*callTimeout)
 		restart(t, server)
-		await(t, "contact", func() bool { return a.State().Away == "" })
+		wait.Until(t, "contact", func() bool { return a.State().Away == "" })
 		apply(t, a, putApp("killed"))
 		want = apply(t, a, catalog.DeleteApp{Name: "killed"})
 	}
@@ -144,10 +146,10 @@ func TestFrozen(t *testing.T) {
 	if _, err := a.Apply(ctx, putApp("b"), 0); err == nil || !strings.Contains(err.Error(), "no patience") {
 		t.Errorf("got error %v", err)
 	}
-	await(t, "a follower that says so", func() bool { return b.State().Away != "" })
+	wait.Until(t, "a follower that says so", func() bool { return b.State().Away != "" })
 	server.Thaw()
 	awaitAlarm(t, b, "")
-	await(t, "contact", func() bool { return b.State().Away == "" })
+	wait.Until(t, "contact", func() bool { return b.State().Away == "" })
 	want = apply(t, a, putApp("c"))
 	awaitCatalog(t, b, want)
 }
@@ -183,7 +185,7 @@ func TestPassword(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	set("first")
-	await(t, "contact", func() bool { return s.State().Away == "" })
+	wait.Until(t, "contact", func() bool { return s.State().Away == "" })
 	apply(t, s, putApp("a"))
 
 	operator := client(t, server)
@@ -195,7 +197,7 @@ func TestPassword(t *testing.T) {
 	}
 	refused(t, s, 2*callTimeout)
 	set("second")
-	await(t, "contact", func() bool { return s.State().Away == "" })
+	wait.Until(t, "contact", func() bool { return s.State().Away == "" })
 	apply(t, s, putApp("b"))
 	cfg.Password = func() (string, error) { return "", errors.New("the file is gone") }
 	if got := open(t, cfg).State(); !strings.Contains(got.Away, "the file is gone") {

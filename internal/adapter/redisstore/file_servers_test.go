@@ -6,13 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 func TestDamagedFileAtStart(t *testing.T) {
 	cfg := config(t)
 	want := apply(t, open(t, cfg), putApp("a"))
-	var log journal
-	cfg.Log = log.logger()
+	var log journal.Journal
+	cfg.Log = log.Logger()
 	cfg.Snapshot = filepath.Join(t.TempDir(), "snapshot")
 	if err := os.WriteFile(cfg.Snapshot, []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
@@ -23,13 +26,13 @@ func TestDamagedFileAtStart(t *testing.T) {
 	if err := os.Mkdir(folder.Snapshot, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	folder.Log = (&journal{}).logger()
+	folder.Log = (&journal.Journal{}).Logger()
 	open(t, folder)
 	if info, err := os.Stat(folder.Snapshot + ".damaged"); err != nil || !info.IsDir() {
 		t.Errorf("it was not set aside: %v", err)
 	}
-	if got, err := os.ReadFile(cfg.Snapshot + ".damaged"); err != nil || string(got) != "damaged" || log.count("the snapshot is damaged and set aside") != 1 {
-		t.Errorf("set aside %q, error %v, log %s", got, err, log.text.String())
+	if got, err := os.ReadFile(cfg.Snapshot + ".damaged"); err != nil || string(got) != "damaged" || log.Count("the snapshot is damaged and set aside") != 1 {
+		t.Errorf("set aside %q, error %v, log %s", got, err, log.String())
 	}
 	awaitCatalog(t, s, want)
 	start(t, s)()
@@ -42,8 +45,8 @@ func TestDamagedFileAtStart(t *testing.T) {
 func TestKeepFileLater(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	var log journal
-	cfg.Log = log.logger()
+	var log journal.Journal
+	cfg.Log = log.Logger()
 	dir := filepath.Join(t.TempDir(), "dir")
 	cfg.Snapshot = filepath.Join(dir, "snapshot")
 	s := open(t, cfg)
@@ -52,11 +55,11 @@ func TestKeepFileLater(t *testing.T) {
 	}
 	start(t, s)
 	apply(t, s, putApp("a"))
-	await(t, "word of it", func() bool { return log.count("cannot write the snapshot") == 1 })
+	wait.Until(t, "word of it", func() bool { return log.Count("cannot write the snapshot") == 1 })
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of it", func() bool { return log.count("can be written again") == 1 })
+	wait.Until(t, "the end of it", func() bool { return log.Count("can be written again") == 1 })
 	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || got.at != s.current.Load().at {
 		t.Errorf("saved %+v, error %v", got, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestCluster and TestSentinel go through the other two clients.
@@ -45,7 +46,7 @@ func clusterConfig(t testing.TB) Config {
 	}
 	cfg := configOf(server)
 	cfg.Cluster = true
-	await(t, "cluster state", func() bool {
+	wait.Until(t, "cluster state", func() bool {
 		return strings.Contains(client(t, server).ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
 	return cfg

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 func TestStatesContractInCluster(t *testing.T) {
@@ -89,7 +90,7 @@ func TestLearningAway(t *testing.T) {
 	server.Kill()
 	fails(5 * time.Second)
 	restart(t, server)
-	await(t, "the state", func() bool {
+	wait.Until(t, "the state", func() bool {
 		text, at, err := s.LoadState(t.Context(), key)
 		return err == nil && string(text) == "1" && at == revision
 	})

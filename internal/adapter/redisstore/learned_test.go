@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 func TestStatesContract(t *testing.T) {
@@ -203,9 +204,9 @@ func TestSetAsideRepeated(t *testing.T) {
 
 // TestDamagedState has something in place of a state that no release wrote.
 func TestDamagedState(t *testing.T) {
-	var log journal
+	var log journal.Journal
 	cfg := config(t)
-	cfg.Log = log.logger()
+	cfg.Log = log.Logger()
 	l := learner{t, open(t, cfg), client(t, shared.start(t)), serving.StateKey{App: "a"}}
 	name := l.keys.state(l.key)
 	damage := []func(){
@@ -222,7 +223,7 @@ func TestDamagedState(t *testing.T) {
 		revision := l.swap(l.key, 0, "fresh")
 		l.wantState(l.key, "fresh", revision)
 		l.redis.Del(t.Context(), name)
-		if n := log.count("set aside"); n != i+1 {
+		if n := log.Count("set aside"); n != i+1 {
 			t.Errorf("said %d times that something was set aside, want %d", n, i+1)
 		}
 	}

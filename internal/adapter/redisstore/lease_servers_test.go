@@ -5,6 +5,8 @@ package redisstore
 import (
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestLeaseAfterLoss leases before and after a flush and a return to an old copy.
@@ -21,7 +23,7 @@ func TestLeaseAfterLoss(t *testing.T) {
 			t.Errorf("got block %d after %d, and error %v", block, last, err)
 		}
 		last = block
-		await(t, "the next second", func() bool { return uint32(time.Now().Unix()-leaseEpoch) > last })
+		wait.Until(t, "the next second", func() bool { return uint32(time.Now().Unix()-leaseEpoch) > last })
 	}
 	lease()
 	d.flush()

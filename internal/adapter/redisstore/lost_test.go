@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/journal"
 )
 
 // data is everything under the prefix of a test: to take it away, and to put back
@@ -180,9 +181,9 @@ func TestFlushedAndWritten(t *testing.T) {
 // TestRewound goes back to an old copy, writes on from there, and comes back.
 func TestRewound(t *testing.T) {
 	t.Parallel()
-	var log journal
+	var log journal.Journal
 	cfg := config(t)
-	cfg.Log = log.logger()
+	cfg.Log = log.Logger()
 	d := dataOf(t, cfg)
 	a, b := follower(t, cfg), follower(t, cfg)
 	apply(t, a, putApp("a"))
@@ -212,7 +213,7 @@ func TestRewound(t *testing.T) {
 	cat := resolve(t, b.Restore, 5, "a", "b", "c")
 	awaitCatalog(t, a, cat)
 	wantWorks(t, fresh, cat)
-	if got := log.count("is not used"); got != 4 {
+	if got := log.Count("is not used"); got != 4 {
 		t.Errorf("said %d times, want once for each of 2 losses at each of 2 processes", got)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestARedisThatTakesNoWritesIsSeen has a Redis refuse writes in each of the ways that it has:
@@ -28,7 +30,7 @@ func TestARedisThatTakesNoWritesIsSeen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := ownRedis(t, t.TempDir(), "--enable-protected-configs", "yes", "--save", "3600 1000000")
-			operator, log := client(t, server), &journal{}
+			operator, log := client(t, server), &journal.Journal{}
 			do := func(command string) {
 				var words []any
 				for word := range strings.SplitSeq(command, " ") {
@@ -39,7 +41,7 @@ func TestARedisThatTakesNoWritesIsSeen(t *testing.T) {
 				}
 			}
 			cfg := configOf(server)
-			cfg.Log = log.logger()
+			cfg.Log = log.Logger()
 			s := open(t, cfg)
 			defer start(t, s)()
 			if _, err := s.Apply(t.Context(), putApp("a"), 0); err != nil || s.Condition() != nil || !s.Writable() {
@@ -68,12 +70,12 @@ func TestARedisThatTakesNoWritesIsSeen(t *testing.T) {
 			if s.State().Away != "" || s.State().Alarm != "" {
 				t.Errorf("state %+v", s.State())
 			}
-			if n := log.count("redis takes no writes"); n != 1 {
+			if n := log.Count("redis takes no writes"); n != 1 {
 				t.Errorf("%d lines", n)
 			}
 			do(test.take)
-			await(t, "the end", s.Writable)
-			if _, err := s.Apply(t.Context(), putApp("b"), 0); err != nil || s.Condition() != nil || log.count("redis takes writes again") != 1 {
+			wait.Until(t, "the end", s.Writable)
+			if _, err := s.Apply(t.Context(), putApp("b"), 0); err != nil || s.Condition() != nil || log.Count("redis takes writes again") != 1 {
 				t.Errorf("afterwards: %v, %v", err, s.Condition())
 			}
 		})
@@ -94,7 +96,7 @@ func loseFolder(t *testing.T, operator *redis.Client) {
 
 func awaitFailedSave(t *testing.T, operator *redis.Client) {
 	t.Helper()
-	await(t, "a failed save", func() bool {
+	wait.Until(t, "a failed save", func() bool {
 		info, err := operator.Info(t.Context(), "persistence").Result()
 		return err == nil && strings.Contains(info, "rdb_last_bgsave_status:err")
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // An operator's command knows nothing; the processes that run do.
@@ -16,7 +18,7 @@ func TestAskedToRestore(t *testing.T) {
 	if err := stranger(t, a).Ask(ctx, RemedyRestore); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
+	wait.Until(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
 	if len(a.Catalog().Apps) != 2 || len(b.Catalog().Apps) != 2 {
 		t.Errorf("restored %v and %v", a.Catalog().Apps, b.Catalog().Apps)
 	}
@@ -30,7 +32,7 @@ func TestAskedToAccept(t *testing.T) {
 	if err := stranger(t, a).Ask(ctx, RemedyAccept); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
+	wait.Until(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
 	if len(a.Catalog().Apps) != 0 || len(b.Catalog().Apps) != 0 {
 		t.Errorf("accepted %v and %v", a.Catalog().Apps, b.Catalog().Apps)
 	}

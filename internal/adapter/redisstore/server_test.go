@@ -1,11 +1,8 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,37 +91,3 @@ func client(t testing.TB, server *servers.Server) *redis.Client {
 
 // patience bounds every wait; nothing takes that long.
 const patience = time.Minute
-
-// await waits for what another goroutine is to bring about.
-func await(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	poll, end := time.NewTicker(time.Millisecond), time.After(patience)
-	defer poll.Stop()
-	for !so() {
-		select {
-		case <-poll.C:
-		case <-end:
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-// journal is a log to look into.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) count(words string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), words)
-}
-
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }

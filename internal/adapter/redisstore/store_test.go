@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/contract"
 	"github.com/topsail-serving/topsail/test/servers"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 var prefixes atomic.Int64
@@ -91,13 +92,13 @@ func encode(t testing.TB, v any) string {
 func awaitCatalog(t testing.TB, s *Store, want *serving.Catalog) {
 	t.Helper()
 	text := encode(t, want)
-	await(t, "catalog "+text, func() bool { return encode(t, s.Catalog()) == text })
+	wait.Until(t, "catalog "+text, func() bool { return encode(t, s.Catalog()) == text })
 }
 
 // awaitAlarm waits for an alarm with the words, or for none to be left.
 func awaitAlarm(t testing.TB, s *Store, words string) {
 	t.Helper()
-	await(t, "alarm with "+words, func() bool {
+	wait.Until(t, "alarm with "+words, func() bool {
 		alarm := s.State().Alarm
 		return strings.Contains(alarm, words) && (alarm == "") == (words == "")
 	})
