@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -32,10 +31,7 @@ default_output = "null"
 models = ["qwen"]
 cache = { off = true }
 `, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
-	t.Run("whole", func(t *testing.T) { in.answersWhole(t, e) })
-	t.Run("what it does not take", in.refuses)
 	t.Run("in parts", func(t *testing.T) { in.answersInParts(t, e) })
-	t.Run("the client leaves", func(t *testing.T) { in.isLeft(t, e) })
 	t.Run("the engine is down", func(t *testing.T) { in.losesEngine(t, e) })
 }
 
@@ -124,26 +120,6 @@ func (all chunks) first() string {
 	}
 }
 
-func (in *instance) answersWhole(t *testing.T, e *fakeEngine) {
-	e.goOn <- struct{}{}
-	status, c := in.whole(t, `, "temperature": 0.5, "min_p": 0.1`)
-	if status != http.StatusOK || c.Model != "chat" || c.Choices[0].Message.Content != "one two 3 " || c.Choices[0].FinishReason != "stop" || c.Usage == nil || c.Usage.Completion != 3 {
-		t.Errorf("%d %+v", status, c)
-	}
-	if asked := *e.asked.Load(); asked["model"] != "qwen" || asked["temperature"] != 0.5 || asked["min_p"] != 0.1 {
-		t.Errorf("the engine was asked %v", asked)
-	}
-}
-
-func (in *instance) refuses(t *testing.T) {
-	for _, more := range []string{"", `, "stream": true`} {
-		status, c := in.whole(t, `, "temperature": 3`+more)
-		if status != http.StatusBadRequest || c.Error == nil || c.Error.Type != "invalid_request_error" || !strings.Contains(c.Error.Message, "temperature must be at most 2") {
-			t.Errorf("%d %+v", status, c.Error)
-		}
-	}
-}
-
 func (in *instance) answersInParts(t *testing.T, e *fakeEngine) {
 	all := in.inParts(t)
 	text, used := all.first(), 0 // before the engine goes on
@@ -160,31 +136,9 @@ func (in *instance) answersInParts(t *testing.T, e *fakeEngine) {
 	if text != "one two 3 " || used != 3 {
 		t.Errorf("%q of %d tokens", text, used)
 	}
-	in.until("the tokens of both answers, and no load", func() bool {
-		return in.total("requests_running{") == 0 && in.total("completion_tokens_total{") == 6 && in.total("prompt_tokens_total{") == 10
+	in.until("the tokens of the answer, and no load", func() bool {
+		return in.total("requests_running{") == 0 && in.total("completion_tokens_total{") == 3 && in.total("prompt_tokens_total{") == 5
 	})
-}
-
-func (in *instance) isLeft(t *testing.T, e *fakeEngine) {
-	for _, more := range []string{`, "stream": true`, ""} {
-		before := e.left.Load()
-		ctx, leave := context.WithCancel(t.Context())
-		asked := make(chan error, 1)
-		go func() {
-			response, err := in.chat(ctx, more)
-			if err == nil {
-				_, err = io.Copy(io.Discard, response.Body)
-				response.Body.Close()
-			}
-			asked <- err
-		}()
-		in.until("the request", func() bool { return e.running.Load() == 1 })
-		leave()
-		if err := <-asked; err == nil {
-			t.Error("the client was answered")
-		}
-		in.until("the end of the engine's request", func() bool { return e.left.Load() == before+1 && e.running.Load() == 0 })
-	}
 }
 
 func (in *instance) losesEngine(t *testing.T, e *fakeEngine) {

@@ -21,7 +21,6 @@ type fakeEngine struct {
 	server  *httptest.Server
 	goOn    chan struct{}                  // has one for each answer
 	running atomic.Int32                   // requests that it works on
-	left    atomic.Int32                   // requests that were closed before their answers were whole
 	asked   atomic.Pointer[map[string]any] // the last request
 	adapted sync.Map                       // adapters by name, with where they are
 }
@@ -85,11 +84,6 @@ func (e *fakeEngine) chat(w http.ResponseWriter, r *http.Request) {
 		e.Error(err)
 	}
 	e.asked.Store(&asked)
-	if asked["temperature"] == 3.0 {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"error": {"message": "temperature must be at most 2", "type": "BadRequestError", "code": 400}}`)
-		return
-	}
 	messages := asked["messages"].([]any)
 	words := strings.Fields(messages[len(messages)-1].(map[string]any)["content"].(string))
 	for i, word := range words {
@@ -97,7 +91,6 @@ func (e *fakeEngine) chat(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-e.goOn:
 			case <-r.Context().Done():
-				e.left.Add(1)
 				return
 			}
 		}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,21 +16,16 @@ type health struct {
 	Conditions []string `json:"conditions"`
 }
 
-var opsLine = regexp.MustCompile(`Metrics +(http://[0-9.:]+)/metrics`)
+// ops is the address of a page of the port for operators.
+func (in *instance) ops(path string) string {
+	in.t.Helper()
+	return strings.TrimSuffix(in.line("Metrics"), "/metrics") + path
+}
 
-// operations reads a page of the port for operators.
+// operations reads such a page.
 func (in *instance) operations(path string) (status int, text string) {
 	in.t.Helper()
-	response, err := http.Get(opsLine.FindStringSubmatch(in.output())[1] + path)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	return response.StatusCode, string(body)
+	return page(in.t, in.ops(path))
 }
 
 // condition is the first one that has these words, of a process that is ready.

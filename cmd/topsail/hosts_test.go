@@ -3,14 +3,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,29 +93,6 @@ func TestManyModelsInOneReplica(t *testing.T) {
 	})
 }
 
-// line finds what the greeting says of a name.
-func (in *instance) line(name string) string {
-	in.t.Helper()
-	pattern := regexp.MustCompile(name + ` +(http://[^ \n]+)`)
-	in.until("the greeting", func() bool { return pattern.MatchString(in.output()) })
-	return pattern.FindStringSubmatch(in.output())[1]
-}
-
-// to asks an app.
-func (in *instance) to(app, body string) (a answer) {
-	in.t.Helper()
-	response, err := http.Post(in.line("Gateway")+"/"+app+"/predict", "application/json", strings.NewReader(body))
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != http.StatusOK {
-		in.t.Fatalf("status %d: %s", response.StatusCode, text)
-	}
-	return a
-}
-
 // series reads the first series of the metrics page that begins so.
 func (in *instance) series(prefix string) float64 {
 	in.t.Helper()
@@ -140,15 +113,10 @@ func (in *instance) total(prefix string) (sum float64) {
 	return sum
 }
 
-func (in *instance) allSeries(prefix string) (values []float64, page []byte) {
+func (in *instance) allSeries(prefix string) (values []float64, page string) {
 	in.t.Helper()
-	response, err := http.Get(in.line("Metrics"))
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	page, _ = io.ReadAll(response.Body)
-	for line := range strings.Lines(string(page)) {
+	page = fetched(in.t, in.line("Metrics"))
+	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, prefix) {
 			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
 			if err != nil {

@@ -24,8 +24,8 @@ func TestIdleAppsHaveNoSeries(t *testing.T) {
 		values, _ := in.allSeries(`topsail_scheduler_ready_replicas{model="sum"`)
 		return len(values) == 1 && values[0] == 1
 	})
-	if _, page := in.allSeries("topsail_"); strings.Contains(string(page), "idle-") {
-		at := strings.Index(string(page), "idle-")
+	if _, page := in.allSeries("topsail_"); strings.Contains(page, "idle-") {
+		at := strings.Index(page, "idle-")
 		t.Errorf("an idle app or model has a series: %.200s", page[max(0, at-100):])
 	}
 }

@@ -28,10 +28,6 @@ def words(text):
 // Triton's clients, as PyPI has them, ask an app with a vector and one with a signature.
 func TestTritonsClients(t *testing.T) {
 	dir := t.TempDir()
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := os.WriteFile(filepath.Join(dir, "named.py"), []byte(namedModel), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +79,7 @@ version = "1"
 signature = %[1]s
 command = ["python3", "-m", "topsail", "named.py:describe"]
 env = { TOPSAIL_TEST = %[2]q, PYTHONPATH = %[3]q }
-`, signature, dir, sdk)).ready()
+`, signature, dir, sdk(t))).ready()
 	grpc := regexp.MustCompile(`gRPC +([0-9.:]+)`).FindStringSubmatch(in.output())
 	for script, addr := range map[string]string{"triton_http.py": in.gateway, "triton_grpc.py": grpc[1]} {
 		out, err := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", script), addr).CombinedOutput()

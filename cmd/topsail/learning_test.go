@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -30,32 +29,11 @@ env = { TOPSAIL_TEST = %q }
 `, quoted(programs.gosum), dir)
 }
 
-// post sends a body and returns the answer's status and text.
-func (in *instance) post(path, body string) (int, string, error) {
-	request, err := http.NewRequest(http.MethodPost, "http://"+in.gateway+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
-}
-
 // learned asks the admin port what an app's policy has learned.
 func (in *instance) learned(app string) (l serving.Learning) {
 	in.t.Helper()
-	response, err := http.Get(in.web() + "/api/v1/apps/" + app + "/learned")
-	if err != nil {
+	if err := json.Unmarshal([]byte(fetched(in.t, in.web()+"/api/v1/apps/"+app+"/learned")), &l); err != nil {
 		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&l); err != nil || response.StatusCode != http.StatusOK {
-		in.t.Fatalf("status %d: %v", response.StatusCode, err)
 	}
 	return l
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -113,19 +112,76 @@ type answer struct {
 	Explanation string `json:"default_explanation"`
 }
 
-func (in *instance) ask(body string) answer {
+// ask asks the app that sums up.
+func (in *instance) ask(body string) answer { in.t.Helper(); return in.to("sum", body) }
+
+// to asks an app.
+func (in *instance) to(app, body string) (a answer) {
 	in.t.Helper()
-	response, err := http.Post("http://"+in.gateway+"/sum/predict", "application/json", strings.NewReader(body))
+	in.answer(app, body, &a)
+	return a
+}
+
+// answer asks an app for an answer of any form.
+func (in *instance) answer(app, body string, a any) {
+	in.t.Helper()
+	status, text, err := in.post("/"+app+"/predict", body)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), a)
+	}
+	if err != nil || status != http.StatusOK {
+		in.t.Fatalf("status %d: %s, %v", status, text, err)
+	}
+}
+
+// post sends a body and returns the answer's status and text.
+func (in *instance) post(path, body string) (status int, text string, err error) {
+	request, err := http.NewRequest(http.MethodPost, in.line("Gateway")+path, strings.NewReader(body))
 	if err != nil {
-		in.t.Fatal(err)
+		return 0, "", err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	var a answer
-	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != 200 {
-		in.t.Fatalf("status %d: %s", response.StatusCode, text)
+	read, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(read), err
+}
+
+// line is the address that the greeting has under a name.
+func (in *instance) line(name string) string {
+	in.t.Helper()
+	pattern := regexp.MustCompile(name + ` +(https?://[^ \n]+)`)
+	in.until("the greeting", func() bool { return pattern.MatchString(in.output()) })
+	return pattern.FindStringSubmatch(in.output())[1]
+}
+
+// fetched is a page that is there.
+func fetched(t *testing.T, url string) string {
+	t.Helper()
+	status, text := page(t, url)
+	if status != http.StatusOK {
+		t.Fatalf("GET %s: status %d: %s", url, status, text)
 	}
-	return a
+	return text
+}
+
+// page is how a page is answered.
+func page(t *testing.T, url string) (status int, text string) {
+	t.Helper()
+	client := http.Client{Timeout: patience}
+	response, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(read)
 }
 
 // stop sends the signal and waits for the end.
@@ -260,27 +316,17 @@ func TestHealthMetricsAndPages(t *testing.T) {
 	dir := t.TempDir()
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))).ready()
 	in.ask(`{"input": [1]}`)
-	ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
-	web := in.web()
+	ops := strings.TrimSuffix(in.line("Metrics"), "/metrics")
 	for url, want := range map[string]string{
-		"http://" + ops + "/health/live":  `"ok"`,
-		"http://" + ops + "/health/ready": `"ok"`,
-		"http://" + ops + "/metrics":      `topsail_gateway_answers_total{app="sum",cause="ok"} 1`,
-		web + "/":                         "Topsail",
-		web + "/api/v1/replicas":          `"sum:1~0"`,
-		web + "/admin/ping":               "PONG",
+		ops + "/health/live":          `"ok"`,
+		ops + "/health/ready":         `"ok"`,
+		ops + "/metrics":              `topsail_gateway_answers_total{app="sum",cause="ok"} 1`,
+		in.web() + "/":                "Topsail",
+		in.web() + "/api/v1/replicas": `"sum:1~0"`,
+		in.web() + "/admin/ping":      "PONG",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(response.Body)
-		response.Body.Close()
-		cancel()
-		if response.StatusCode != 200 || !strings.Contains(string(body), want) {
-			t.Errorf("GET %s: status %d, without %s in:\n%.2000s", url, response.StatusCode, want, body)
+		if text := fetched(t, url); !strings.Contains(text, want) {
+			t.Errorf("GET %s: without %s in:\n%.2000s", url, want, text)
 		}
 	}
 }

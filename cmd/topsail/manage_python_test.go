@@ -23,16 +23,12 @@ import (
 // returns what it printed.
 func (o *operator) python(args ...string) string {
 	o.t.Helper()
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		o.t.Fatal(err)
-	}
 	if out, err := exec.Command("python3", "-c", "from importlib.metadata import version as v; v('cloudpickle'), v('scikit-learn')").CombinedOutput(); err != nil {
 		o.t.Fatalf("%v: %s\nthe python3 on PATH must have what the tests need: run them by `make test-system`", err, out)
 	}
 	cmd := exec.CommandContext(o.t.Context(), "python3", args...)
 	cmd.Dir = "testdata"
-	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1"), o.env...)
+	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+sdk(o.t), "PYTHONDONTWRITEBYTECODE=1"), o.env...)
 	out, err := cmd.Output()
 	if err != nil {
 		said := []byte(nil)

@@ -45,10 +45,6 @@ def vectors(inputs):
 // OpenAI's client, as PyPI has it, asks for chats, completions and embeddings, with a key.
 func TestOpenAIsClient(t *testing.T) {
 	dir := t.TempDir()
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const key = "a-key-for-queries-of-the-test"
 	for name, text := range map[string]string{"chats.py": chatModels, "keys": key + "\n", "log": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -71,7 +67,7 @@ version = "1"
 input_type = %[2]q
 command = ["python3", "-m", "topsail", "chats.py:%[1]s"]
 env = { TOPSAIL_TEST = %[3]q, PYTHONPATH = %[4]q }
-`, name, takes, dir, sdk)
+`, name, takes, dir, sdk(t))
 	}
 	in := start(t, dir, file).ready()
 	out, err := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", "openai_client.py"), in.gateway, key, filepath.Join(dir, "log")).CombinedOutput()

@@ -3,11 +3,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,13 +49,9 @@ func TestAPipelineOfRecklessWorkers(t *testing.T) {
 	const requests, each = 100, 100
 	dir := t.TempDir()
 	writeModel(t, dir, recklessStages)
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := strings.ReplaceAll(sumConfig(dir, `["python3", "moody.py"]`), "1000000", "300000000")
 	config = strings.Replace(config, "env = {", "replicas = 3\nenv = {", 1) // a queue holds 4,096
-	config = strings.Replace(config, "env = {", fmt.Sprintf("env = { PYTHONPATH = %q,", sdk), 1)
+	config = strings.Replace(config, "env = {", fmt.Sprintf("env = { PYTHONPATH = %q,", sdk(t)), 1)
 	in := start(t, dir, config).ready()
 	operate(t, in).ready("sum:1", 3)
 	var asking sync.WaitGroup
@@ -99,17 +92,14 @@ func (in *instance) askMany(first, n int) []answer {
 		in.t.Error(err)
 		return nil
 	}
-	response, err := http.Post("http://"+in.gateway+"/sum/predict", "application/json", bytes.NewReader(body))
-	if err != nil {
-		in.t.Error(err)
-		return nil
-	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
+	_, text, err := in.post("/sum/predict", string(body))
 	var got struct {
 		List []answer `json:"batch_predictions"`
 	}
-	if err := json.Unmarshal(text, &got); err != nil || len(got.List) != len(inputs) {
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &got)
+	}
+	if err != nil || len(got.List) != len(inputs) {
 		in.t.Errorf("%d of %d answers: %v: %.200s", len(got.List), len(inputs), err, text)
 		return nil
 	}

@@ -3,11 +3,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,15 +38,7 @@ type explained struct {
 
 func (in *instance) explain(app, input string) (a explained) {
 	in.t.Helper()
-	response, err := http.Post("http://"+in.gateway+"/"+app+"/predict", "application/json", strings.NewReader(`{"explain": true, "input": `+input+`}`))
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, _ := io.ReadAll(response.Body)
-	if err := json.Unmarshal(text, &a); err != nil || response.StatusCode != 200 {
-		in.t.Fatalf("status %d: %s", response.StatusCode, text)
-	}
+	in.answer(app, `{"explain": true, "input": `+input+`}`, &a)
 	return a
 }
 
@@ -111,13 +100,11 @@ signature = %[1]s
 command = ["java", "-XX:+UseSerialGC", "-Xmx96m", "-jar", %[2]q, %[3]q]
 `, signature, jar(t), model)).ready()
 	ask := func(inputs string) string {
-		response, err := http.Post("http://"+in.gateway+"/wine/predict", "application/json", strings.NewReader(`{"inputs": `+inputs+`}`))
+		_, text, err := in.post("/wine/predict", `{"inputs": `+inputs+`}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
-		text, _ := io.ReadAll(response.Body)
-		return string(text)
+		return text
 	}
 	for inputs, want := range map[string]string{
 		`{"cultivar": "barolo", "proline": 0, "color_intensity": 0}`: `"outputs":{"alcohol":12.980358970631757}`,

@@ -4,11 +4,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -37,10 +34,6 @@ def answer(text):
 `
 
 func pythonConfig(t *testing.T, dir string) string {
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
 	return fmt.Sprintf(`
 [[app]]
 name = "sum"
@@ -55,7 +48,7 @@ version = "1"
 input_type = "strings"
 command = ["python3", "-m", "topsail", "moody.py:predict"]
 env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }
-`, dir, sdk)
+`, dir, sdk(t))
 }
 
 func writeModel(t *testing.T, dir, source string) {
@@ -85,15 +78,8 @@ func TestAPythonModelOfEveryMood(t *testing.T) {
 			t.Errorf("%q: got %+v, want %+v", input, got, want)
 		}
 	}
-	ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
 	in.until("the model's own metric", func() bool {
-		response, err := http.Get("http://" + ops + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, _ := io.ReadAll(response.Body)
-		return strings.Contains(string(body), `moody_inputs{model="moody",replica="moody:1/0",version="1"}`)
+		return strings.Contains(fetched(t, in.ops("/metrics")), `moody_inputs{model="moody",replica="moody:1/0",version="1"}`)
 	})
 	log, err := os.ReadFile(filepath.Join(dir, "data", "logs", "moody-1-0.log"))
 	if err != nil || !strings.Contains(string(log), "ValueError: I was told to") {

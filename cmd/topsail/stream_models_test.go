@@ -172,8 +172,7 @@ func TestModelStream(t *testing.T) {
 		status := func() (page struct {
 			Models []models.Status `json:"model_streams"`
 		}) {
-			ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
-			if err := json.Unmarshal([]byte(fetched(t, "http://"+ops+"/streams")), &page); err != nil {
+			if err := json.Unmarshal([]byte(fetched(t, in.ops("/streams"))), &page); err != nil {
 				t.Fatal(err)
 			}
 			return page

@@ -12,10 +12,8 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -287,33 +285,18 @@ func TestStreamsInLocalMode(t *testing.T) {
 		if want := map[string]int{"unreadable": 1, "wrong_input": 1, "repeated_id": 1, "no_id": 1, "unknown_app": 1, "record_too_large": 1}; fmt.Sprint(reasons) != fmt.Sprint(want) {
 			t.Errorf("dead letters for %v", reasons)
 		}
-		ops := regexp.MustCompile(`http://([0-9.:]+)/metrics`).FindStringSubmatch(in.output())[1]
 		var page struct{ Streams []records.Status }
-		if err := json.Unmarshal([]byte(fetched(t, "http://"+ops+"/streams")), &page); err != nil || len(page.Streams) != 1 {
+		if err := json.Unmarshal([]byte(fetched(t, in.ops("/streams"))), &page); err != nil || len(page.Streams) != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
 		if got, want := page.Streams[0].Tally, (records.Tally{Records: 2*half + 106, Results: 2*half + 100, DeadLetters: 6}); got != want {
 			t.Errorf("the page says %+v, want %+v", got, want)
 		}
-		if metrics := fetched(t, "http://"+ops+"/metrics"); !strings.Contains(metrics, `topsail_stream_records_total{result="predicted",stream="sums"} 2100`) {
+		if metrics := fetched(t, in.ops("/metrics")); !strings.Contains(metrics, `topsail_stream_records_total{result="predicted",stream="sums"} 2100`) {
 			t.Error("the metrics do not say how many were predicted")
 		}
 		if err := in.stop(os.Interrupt); err != nil {
 			t.Errorf("ended with %v:\n%s", err, in.output())
 		}
 	})
-}
-
-func fetched(t *testing.T, url string) string {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: status %d, %v", url, response.StatusCode, err)
-	}
-	return string(text)
 }

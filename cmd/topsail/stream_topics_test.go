@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,10 +164,6 @@ func TestConverter(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "converter.py"), []byte("import topsail\n\ndef convert"+code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := fmt.Sprintf(`
 [[app]]
 name = "scored"
@@ -201,7 +196,7 @@ defaults = "dead_letter"
 format = "bytes"
 [stream.result]
 value = "output"
-`, dir, sdk, b.lines)
+`, dir, sdk(t), b.lines)
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))+config).ready()
 	if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "in", Value: []byte("1.5;2;3")}, {Stream: "in", Value: []byte("no numbers")}, {Stream: "in", Value: []byte("4")}}); err != nil {
 		t.Fatal(err)
@@ -219,13 +214,9 @@ value = "output"
 // conditions are those that the ops port tells.
 func (in *instance) conditions() []string {
 	in.t.Helper()
-	response, err := http.Get(strings.TrimSuffix(in.line("Metrics"), "/metrics") + "/health/ready")
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var answer struct{ Conditions []string }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+	_, text := page(in.t, in.ops("/health/ready"))
+	var answer health
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		in.t.Fatal(err)
 	}
 	return answer.Conditions

@@ -91,11 +91,7 @@ func wineFolder(t *testing.T, b *streamBroker) (dir, config string) {
 		}
 		config = string(text)
 	}
-	sdk, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = regexp.MustCompile(`(?m)^(# )?input_length = 11$`).ReplaceAllString(config, fmt.Sprintf("$0\n${1}env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }", dir, sdk))
+	config = regexp.MustCompile(`(?m)^(# )?input_length = 11$`).ReplaceAllString(config, fmt.Sprintf("$0\n${1}env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }", dir, sdk(t)))
 	if b.kafka() {
 		config = strings.NewReplacer(`# broker = "kafka"`, `broker = "kafka"`, "# addrs =", "addrs =", `broker = "redis"`, "", `addrs = ["127.0.0.1:6379"]`, "").Replace(config)
 	}
