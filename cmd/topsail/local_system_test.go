@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,27 +28,6 @@ func TestToZeroAndBack(t *testing.T) {
 	if err := in.stop(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestACommandThatCannotRunGivesDefaultsAndSaysWhy(t *testing.T) {
-	dir := t.TempDir()
-	in := start(t, dir, sumConfig(dir, quoted("no-such-program")))
-	in.until("the reason in the log", func() bool { return strings.Contains(in.output(), "no-such-program") })
-	in.stop(os.Interrupt)
-}
-
-func TestSourceIsWatched(t *testing.T) {
-	dir := t.TempDir()
-	source := filepath.Join(dir, "source.txt")
-	os.WriteFile(source, []byte("1"), 0o600)
-	config := sumConfig(dir, quoted(programs.gosum)) + fmt.Sprintf("watch = [%q]\n", source)
-	in := start(t, dir, config, "--watch").ready()
-	before := fmt.Sprint(in.descendants())
-	os.WriteFile(source, []byte("22"), 0o600)
-	in.until("the restart", func() bool {
-		return strings.Contains(in.output(), "source changed") && fmt.Sprint(in.descendants()) != before
-	})
-	in.until("a prediction after the restart", func() bool { return !in.ask(`{"input": [1]}`).Default })
 }
 
 func TestAVersion1ContainerIsServed(t *testing.T) {

@@ -228,7 +228,6 @@ func TestAClusterIsManaged(t *testing.T) {
 	t.Run("Services", c.callsServices)
 	t.Run("Models", c.streamsModels)
 	t.Run("Traffic", c.seesTraffic)
-	t.Run("Keys", c.revokesKey)
 	t.Run("Lead", c.handsOver)
 	t.Run("End", c.takesAway)
 }
@@ -597,7 +596,6 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	if out := o.do("app", "traffic"); !strings.Contains(out, "sum") {
 		t.Errorf("the table of traffic is\n%s", out)
 	}
-	c.countsUsage(t)
 	trial := struct {
 		Status int
 		Stages []struct{ Stage string }
@@ -606,75 +604,6 @@ func (c *managedCluster) seesTraffic(t *testing.T) {
 	if err := json.Unmarshal(text, &trial); err != nil || status != http.StatusOK || trial.Status != http.StatusOK || len(trial.Stages) < 3 {
 		t.Errorf("a trial ends with status %d: %s", status, text)
 	}
-}
-
-// countsUsage asks, and finds each query counted once, at every management process.
-func (c *managedCluster) countsUsage(t *testing.T) {
-	o := c.root.of(t)
-	used := func(by *operator) uint64 { return get[api.Usage](by, "/apps/sum/usage").Usage }
-	var before uint64
-	wait.Until(t, "count that stands still", func() bool { // what was asked until now is counted within a second
-		last := before
-		before = used(o)
-		time.Sleep(2 * time.Second)
-		return before > 0 && before == last
-	})
-	for n := range uint64(5) {
-		o.do("predict", "sum", fmt.Sprintf("[%d, 0.5]", n))
-	}
-	for _, by := range []*operator{o, c.plain.of(t)} {
-		wait.Until(t, "count of 5 queries", func() bool { return used(by) >= before+5 })
-		if n := used(by); n != before+5 {
-			t.Errorf("%d queries are counted, want %d", n, before+5)
-		}
-	}
-	if out := o.do("usage"); !strings.Contains(out, "app sum") || !strings.Contains(out, "sum:1") {
-		t.Errorf("the table of usage is\n%s", out)
-	}
-}
-
-// revokesKey takes a key away at one management process; the other and the gateway refuse it.
-func (c *managedCluster) revokesKey(t *testing.T) {
-	root := c.root.of(t)
-	deb := root.newKey(t.TempDir(), "deb", "--role", "deployer")
-	at := map[string]func() int{
-		"at the gateway": func() int {
-			return deb.status(http.MethodPost, c.edge+"/sum/predict", `{"input": [1, 2]}`)
-		},
-		"at the management side": func() int {
-			return deb.status(http.MethodGet, deb.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
-		},
-		"at the other management process": func() int {
-			return deb.status(http.MethodGet, c.plain.setting("TOPSAIL_ADMIN_URL")+"/api/v1/apps", "")
-		},
-	}
-	for where, status := range at {
-		wait.Until(t, "access "+where, func() bool { return status() == http.StatusOK })
-	}
-	root.do("key", "revoke", "deb", "--yes")
-	revoked := time.Now()
-	for where, status := range at {
-		wait.Until(t, "refusal "+where, func() bool { return status() == http.StatusUnauthorized })
-	}
-	if took := time.Since(revoked); took > 10*time.Second {
-		t.Errorf("the key was taken for %v after it had been revoked", took)
-	}
-}
-
-// status sends a request with the operator's key, and returns how it was answered.
-func (o *operator) status(method, url, body string) int {
-	o.t.Helper()
-	request, err := http.NewRequestWithContext(o.t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	o.show(request)
-	response, err := o.client.Do(request)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	response.Body.Close()
-	return response.StatusCode
 }
 
 // handsOver stops the leader.

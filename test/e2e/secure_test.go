@@ -14,62 +14,6 @@ import (
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
-func TestOnlyWhoMayAskIsAnswered(t *testing.T) {
-	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
-	s := newSecured(t, ours, 5*time.Second)
-	s.replica("m/0")
-	s.connected(1)
-	stranger, bare, impostor := newParty(t, ours), newParty(t, ours), newParty(t, theirs)
-	stranger.certify(theirs)
-	bare.tls.CertFile, bare.tls.KeyFile = "", ""
-	for name, tt := range map[string]struct {
-		client *party
-		key    string
-		says   string // "": answered
-	}{
-		"ours":                       {s.client, firstKey, ""},
-		"without a key":              {s.client, "", "status 401"},
-		"with a wrong key":           {s.client, secondKey, "status 401"},
-		"with a stranger's":          {stranger, firstKey, "unknown certificate authority"},
-		"without a certificate":      {bare, firstKey, "certificate required"},
-		"who distrusts this gateway": {impostor, firstKey, "tls.ca_file does not contain the authority"},
-	} {
-		if err := s.ask(tt.client.http(), tt.key); (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("a client %s: %v, want %q", name, err, tt.says)
-		}
-	}
-}
-
-// A gateway that a sidecar does not know gets nothing from it, and both go on.
-func TestSidecarsAnswerTheirOwnGatewaysOnly(t *testing.T) {
-	ours, theirs := testca.New(t, "ours"), testca.New(t, "theirs")
-	s := newSecured(t, ours, 100*time.Millisecond)
-	s.sidecar.write("token", "another-token")
-	s.replica("m/0")
-	says := func(text string) {
-		t.Helper()
-		wait.Until(t, text, func() bool { return strings.Contains(s.sidecar.text.String(), text) })
-		if err := s.ask(s.client.http(), firstKey); err == nil || !strings.Contains(err.Error(), "Default:true") {
-			t.Errorf("%s: %v, want the default", text, err)
-		}
-	}
-	says("HELLO without the right token")
-	for _, text := range []string{s.sidecar.text.String(), s.gateway.text.String()} {
-		if strings.Contains(text, "first-token") || strings.Contains(text, "another-token") || strings.Contains(text, firstKey) {
-			t.Errorf("a secret is logged: %s", text)
-		}
-	}
-	s.gateway.write("token", "another-token")
-	stop := s.replica("m/1")
-	s.connected(1)
-	client := s.client.http()
-	wait.Until(t, "an answer", func() bool { return s.ask(client, firstKey) == nil })
-	stop()
-	s.sidecar.trust(theirs)
-	s.replica("m/2")
-	says("certificate signed by unknown authority")
-}
-
 // Everything is replaced under load, one thing after the other, and no query is
 // refused or gets the default.
 func TestNothingIsLostWhenEverythingIsReplaced(t *testing.T) {

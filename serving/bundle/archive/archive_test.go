@@ -264,6 +264,7 @@ func TestEndsThatLie(t *testing.T) {
 			t.Errorf("%d of %d bytes are an archive", n, len(good))
 		}
 	}
+	refuse(t, []byte("this is no archive"), "it is too short")
 	refuse(t, append([]byte("MZ before"), good...), "before it")
 	refuse(t, append(bytes.Clone(good), "after"...), "it is truncated")
 	at := len(good) - endLength
