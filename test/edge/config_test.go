@@ -2,6 +2,8 @@
 
 package edge
 
+import "fmt"
+
 // budget is what the suite sets max_inflight_bytes to: the default of a process that may have
 // 1 GiB. On a machine with more the default is more, and would hide what attacks take.
 const budget = 256 << 20
@@ -13,68 +15,35 @@ max_inflight_bytes = %d
 %s
 `
 
+// app is one of doubles, whose answers take at most a tenth of a second.
+func app(name, more string) string {
+	return fmt.Sprintf("\n[[app]]\nname = %q\ninput_type = \"doubles\"\ndefault_output = \"-1\"\nlatency_slo_micros = 100000\n%s\n", name, more)
+}
+
+// model is one of this program, of a kind.
+func model(name, kind, more string) string {
+	return fmt.Sprintf("\n[[model]]\nname = %q\nversion = \"1\"\ncommand = [%q]\nenv = { %s = %q }\n%s\n", name, programs.model, modelKind, kind, more)
+}
+
+const doubles = `input_type = "doubles"`
+
 // apps are what is asked by the steady client, and what is attacked.
-const apps = `
-[[app]]
-name = "steady"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 100000
-models = ["steady"]
-
-[[model]]
-name = "steady"
-version = "1"
-input_type = "doubles"
-command = [%[1]q]
-env = { EDGE_MODEL = "sum" }
-
-[[app]]
-name = "target"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 100000
-models = ["target"]
-
-[[app]]
-name = "learns"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 100000
-models = ["target", "other"]
-policy = { kind = "exp3" }
-
-[[model]]
-name = "target"
-version = "1"
-input_type = "doubles"
-command = [%[1]q]
-env = { EDGE_MODEL = "sum" }
-
-[[model]]
-name = "other"
-version = "1"
-input_type = "doubles"
-command = [%[1]q]
-env = { EDGE_MODEL = "sum" }
-
+func apps() string {
+	return app("steady", `models = ["steady"]`) + app("target", `models = ["target"]`) +
+		app("learns", "models = [\"target\", \"other\"]\npolicy = { kind = \"exp3\" }") +
+		model("steady", "sum", doubles) + model("target", "sum", doubles) + model("other", "sum", doubles) + model("large", "large", doubles) + `
 [[app]]
 name = "large"
 input_type = "doubles"
 default_output = "-1"
 latency_slo_micros = 5000000
 models = ["large"]
-
-[[model]]
-name = "large"
-version = "1"
-input_type = "doubles"
-command = [%[1]q]
-env = { EDGE_MODEL = "large" }
 `
+}
 
-// doors are apps behind the doors for other protocols: a chat in parts, and one with a signature.
-const doors = `
+// doors is an app behind the doors for other protocols: a chat in parts.
+func doors() string {
+	return model("talk", "talk", `input_type = "chat"`) + `
 [[app]]
 name = "chat"
 input_type = "chat"
@@ -82,29 +51,5 @@ default_output = "null"
 latency_slo_micros = 5000000
 models = ["talk"]
 cache = { off = true }
-
-[[model]]
-name = "talk"
-version = "1"
-input_type = "chat"
-command = [%[1]q]
-env = { EDGE_MODEL = "talk" }
-
-[[app]]
-name = "named"
-default_output = "null"
-latency_slo_micros = 5000000
-models = ["named"]
-[app.signature]
-inputs = [{ name = "x", type = "float64", shape = [-1] }, { name = "t", type = "string" }]
-outputs = [{ name = "y", type = "float64" }]
-
-[[model]]
-name = "named"
-version = "1"
-command = [%[1]q]
-env = { EDGE_MODEL = "talk" }
-[model.signature]
-inputs = [{ name = "x", type = "float64", shape = [-1] }, { name = "t", type = "string" }]
-outputs = [{ name = "y", type = "float64" }]
 `
+}

@@ -28,7 +28,7 @@ func TestBounds(t *testing.T) {
 // TestDoors attacks the doors for other protocols: answers in parts, OpenAI's API, and the Open
 // Inference Protocol over HTTP and gRPC.
 func TestDoors(t *testing.T) {
-	start(t, `grpc_addr = "127.0.0.1:0"`, false, doors).sufferAll(t,
+	start(t, `grpc_addr = "127.0.0.1:0"`, false, doors()).sufferAll(t,
 		heavy(), droppedStreams(), unreadStreams(), droppedCalls(), unreadCalls(), noHTTP2(),
 	)
 }

@@ -45,7 +45,7 @@ var (
 func start(t *testing.T, lines string, secure bool, more ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf(apps+strings.Join(more, ""), programs.model)
+	config := apps() + strings.Join(more, "")
 	if !*bare {
 		config = fmt.Sprintf(settings, budget, lines) + config
 	}
