@@ -93,7 +93,7 @@ func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (ru
 
 // minority writes n records, one after the other, and reads their results.
 func (s *streamBroker) minority(ctx context.Context, in, out string, n int) (run minorityRun, err error) {
-	results, err := s.follow(ctx, out)
+	results, err := s.follow(out)
 	if err != nil {
 		return nil, err
 	}

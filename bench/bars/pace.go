@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/topsail-serving/topsail/bench/load"
-	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
-	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -220,16 +218,11 @@ func (c paceCase) write(dir, redis, prefix string) (config string, err error) {
 
 // fillPace writes records of different inputs.
 func fillPace(ctx context.Context, redis, name string, n int) error {
-	p, err := redisstream.Broker{Server: redisclient.Server{Addrs: []string{redis}}, Log: slog.New(slog.DiscardHandler)}.NewProducer(0)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
 	messages := make([]serving.StreamMessage, n)
 	for i := range messages {
 		messages[i] = serving.StreamMessage{Stream: name, Key: fmt.Appendf(nil, "key-%d", i%100), Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d, 1]}`, i, i)}
 	}
-	return p.Write(ctx, messages)
+	return brokers.RedisAt(redis).Write(ctx, messages)
 }
 
 // replicas says whether so many are ready.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -80,7 +80,7 @@ type streamBroker struct {
 	name   string
 	setup  streamSetup
 	writer func() (streamWriter, error)
-	follow func(ctx context.Context, stream string) (streamReader, error) // what is committed, as it comes
+	follow func(stream string) (streamReader, error) // what is committed, as it comes
 	make   func(ctx context.Context, streams ...string) error
 	runs   int
 }
@@ -132,16 +132,12 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 		}
 		running = append(running, s)
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	inRedis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{redis.Addr}}, Log: quiet}
-	inKafka := kafkastream.Broker{Addrs: []string{kafka.Addr}, Log: quiet}
+	inRedis, inKafka := brokers.RedisAt(redis.Addr), brokers.KafkaAt(kafka.Addr)
 	return []*streamBroker{{
 		name: "redis", setup: streamSetup{Addr: redis.Addr},
 		make:   func(context.Context, ...string) error { return nil },
-		writer: func() (streamWriter, error) { return inRedis.NewProducer(0) },
-		follow: func(ctx context.Context, stream string) (streamReader, error) {
-			return inRedis.NewReader(ctx, stream, true)
-		},
+		writer: func() (streamWriter, error) { return inRedis.Writer() },
+		follow: func(stream string) (streamReader, error) { return inRedis.Follow(stream) },
 	}, {
 		name: "kafka", setup: streamSetup{Kafka: true, Addr: kafka.Addr},
 		make: func(ctx context.Context, streams ...string) error {
@@ -151,10 +147,8 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 			}
 			return errors.Join(errs...)
 		},
-		writer: func() (streamWriter, error) { return inKafka.NewProducer() },
-		follow: func(ctx context.Context, stream string) (streamReader, error) {
-			return inKafka.NewReader(ctx, stream, true)
-		},
+		writer: func() (streamWriter, error) { return inKafka.Writer() },
+		follow: func(stream string) (streamReader, error) { return inKafka.Follow(stream) },
 	}}, stop, nil
 }
 

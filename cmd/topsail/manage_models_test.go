@@ -3,36 +3,22 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
-	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/models"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
 // broker is the cluster's Redis, with streams.
 func (c *managedCluster) broker(t *testing.T) *streamBroker {
-	redis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{c.Redis.Addr}}, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
-		server: c.Redis, lines: fmt.Sprintf("broker = 'redis'\naddrs = [%q]\n", c.Redis.Addr),
-		open: func(stream string) (reader, error) { return redis.NewReader(t.Context(), stream, false) },
-		write: func(ctx context.Context, messages []serving.StreamMessage) error {
-			p, err := redis.NewProducer(0)
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			return p.Write(ctx, messages)
-		},
+		server: c.Redis, lines: fmt.Sprintf("broker = 'redis'\naddrs = [%q]\n", c.Redis.Addr), streamClient: brokers.RedisAt(c.Redis.Addr),
 	}
 }
 

@@ -182,7 +182,7 @@ func TestStreamsOfACluster(t *testing.T) {
 		meanwhile := func(what string, do func()) {
 			t.Helper()
 			began := time.Now()
-			if err := b.write(t.Context(), asks("in", written, written+each)); err != nil {
+			if err := b.Write(t.Context(), asks("in", written, written+each)); err != nil {
 				t.Fatal(err)
 			}
 			before := written
@@ -212,7 +212,7 @@ func TestStreamsOfACluster(t *testing.T) {
 			c.replica("r5", "2")
 		})
 		wait.Until(t, "version 2", func() bool {
-			if err := b.write(t.Context(), asks("in", written, written+1)); err != nil {
+			if err := b.Write(t.Context(), asks("in", written, written+1)); err != nil {
 				t.Fatal(err)
 			}
 			written++

@@ -37,7 +37,7 @@ func (b *streamBroker) updates(t *testing.T, all ...models.Update) {
 		}
 		messages = append(messages, m)
 	}
-	if err := b.write(t.Context(), messages); err != nil {
+	if err := b.Write(t.Context(), messages); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -99,7 +99,7 @@ func TestModelStream(t *testing.T) {
 		person.answers("sum", "[1, 2]", "3.0")
 
 		// The model is replaced while records go on to come; wrong updates come between.
-		if err := b.write(t.Context(), asks("in", 0, 200)); err != nil {
+		if err := b.Write(t.Context(), asks("in", 0, 200)); err != nil {
 			t.Fatal(err)
 		}
 		damaged, unknown, other := adder(t, "3", 3), adder(t, "4", 4), adder(t, "1", 100)
@@ -113,7 +113,7 @@ func TestModelStream(t *testing.T) {
 			models.Update{UUID: "f", Sequence: 8, Model: adder(t, "8", 1000)}, models.Update{UUID: "g", Sequence: 7, Model: adder(t, "7", 7)},
 			models.Update{UUID: "f", Sequence: 8, Model: adder(t, "8", 1000)}, models.Update{UUID: "h", Sequence: 8, Model: adder(t, "8", 1000)},
 		)
-		if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "updates", Key: []byte("sum"), Value: []byte("garbage")}}); err != nil {
+		if err := b.Write(t.Context(), []serving.StreamMessage{{Stream: "updates", Key: []byte("sum"), Value: []byte("garbage")}}); err != nil {
 			t.Fatal(err)
 		}
 		person.answers("sum", "[1, 2]", "1003.0")
@@ -136,7 +136,7 @@ func TestModelStream(t *testing.T) {
 		if got := fmt.Sprint(outcomes); got != "map[a:[deployed] app:[configured] f:[deployed unchanged] g:[outdated] h:[unchanged]]" {
 			t.Errorf("outcomes %v", got)
 		}
-		if err := b.write(t.Context(), asks("in", 200, 300)); err != nil {
+		if err := b.Write(t.Context(), asks("in", 200, 300)); err != nil {
 			t.Fatal(err)
 		}
 		in.until("results", func() bool { return len(b.read(t, "out")) == 300 })

@@ -95,7 +95,7 @@ func (in *instance) keepsBusy(t *testing.T, b *streamBroker, m pacedModel, prefi
 	for i := range messages {
 		messages[i] = serving.StreamMessage{Stream: prefix + m.name() + ".in", Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d]}`, i, i)}
 	}
-	if err := b.write(t.Context(), messages); err != nil {
+	if err := b.Write(t.Context(), messages); err != nil {
 		t.Fatal(err)
 	}
 	answered := func() float64 {

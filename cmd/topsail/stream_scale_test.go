@@ -29,7 +29,7 @@ func TestStreamsScaleByLag(t *testing.T) {
 			messages[i] = serving.StreamMessage{Stream: m.name() + ".in", Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d]}`, written+i, written+i)}
 		}
 		written += n
-		if err := b.write(t.Context(), messages); err != nil {
+		if err := b.Write(t.Context(), messages); err != nil {
 			t.Fatal(err)
 		}
 	}

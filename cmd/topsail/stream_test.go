@@ -7,10 +7,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,12 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
-	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
-	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -35,15 +31,15 @@ type streamBroker struct {
 	addrs  []string
 	lines  string // of a [[stream]], which say where it is
 	create func(t *testing.T, streams ...string)
-	open   func(stream string) (reader, error)
-	write  func(ctx context.Context, messages []serving.StreamMessage) error
+	streamClient
 }
 
 func (b *streamBroker) kafka() bool { return b.server.Name == "kafka" }
 
-type reader interface {
-	Next(ctx context.Context, most int) ([]serving.StreamRecord, error)
-	Close()
+// streamClient writes and reads streams past the product.
+type streamClient interface {
+	Write(ctx context.Context, messages []serving.StreamMessage) error
+	Read(ctx context.Context, stream string) ([]serving.StreamRecord, error)
 }
 
 // onBrokers runs a test on each kind of broker.
@@ -63,20 +59,11 @@ func startRedis(t *testing.T) *streamBroker {
 		t.Fatal(err)
 	}
 	startServer(t, server)
-	redis := redisstream.Broker{Server: redisclient.Server{Addrs: []string{server.Addr}}, Log: slog.New(slog.DiscardHandler)}
 	return &streamBroker{
 		server: server, addrs: []string{server.Addr},
-		lines:  fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),
-		create: func(*testing.T, ...string) {}, // they are there when they are written
-		open:   func(stream string) (reader, error) { return redis.NewReader(t.Context(), stream, false) },
-		write: func(ctx context.Context, messages []serving.StreamMessage) error {
-			p, err := redis.NewProducer(0)
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			return p.Write(ctx, messages)
-		},
+		lines:        fmt.Sprintf("broker = 'redis'\naddrs = [%q]\ntakeover_micros = 60000000\npatience_micros = 50000000\n", server.Addr),
+		create:       func(*testing.T, ...string) {}, // they are there when they are written
+		streamClient: brokers.RedisAt(server.Addr),
 	}
 }
 
@@ -91,10 +78,9 @@ func startKafka(t *testing.T) *streamBroker {
 		t.Fatal(err)
 	}
 	startServer(t, server)
-	addrs := []string{server.Addr}
-	kafka := kafkastream.Broker{Addrs: addrs, Log: slog.New(slog.DiscardHandler)}
+	kafka := brokers.KafkaAt(server.Addr)
 	return &streamBroker{
-		server: server, addrs: addrs,
+		server: server, addrs: []string{server.Addr},
 		lines: fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
 		create: func(t *testing.T, streams ...string) {
 			for _, stream := range streams {
@@ -103,15 +89,7 @@ func startKafka(t *testing.T) *streamBroker {
 				}
 			}
 		},
-		open: func(stream string) (reader, error) { return kafka.NewReader(t.Context(), stream, false) },
-		write: func(ctx context.Context, messages []serving.StreamMessage) error {
-			p, err := kafka.NewProducer()
-			if err != nil {
-				return err
-			}
-			defer p.Close()
-			return p.Write(ctx, messages)
-		},
+		streamClient: kafka,
 	}
 }
 
@@ -129,32 +107,13 @@ func (b *streamBroker) read(t *testing.T, name string) []serving.StreamRecord {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		if all, err := b.tryRead(ctx, name); err == nil {
+		if all, err := b.Read(ctx, name); err == nil {
 			return all
 		}
 		time.Sleep(50 * time.Millisecond) // the tick of a poll
 	}
 	t.Fatalf("the stream %s cannot be read within %v", name, patience)
 	return nil
-}
-
-func (b *streamBroker) tryRead(ctx context.Context, name string) ([]serving.StreamRecord, error) {
-	r, err := b.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var all []serving.StreamRecord
-	for {
-		records, err := r.Next(ctx, 1000)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, records...)
-	}
 }
 
 const streamKeys = 8
@@ -223,7 +182,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 	onBrokers(t, func(t *testing.T, b *streamBroker) {
 		const half = 1000
 		b.create(t, "in", "out", "dead")
-		if err := b.write(t.Context(), asks("in", 0, half)); err != nil {
+		if err := b.Write(t.Context(), asks("in", 0, half)); err != nil {
 			t.Fatal(err)
 		}
 		poison := []serving.StreamMessage{
@@ -231,7 +190,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 			{Stream: "in", Key: []byte("key-3"), Value: []byte(`{"uuid": "3", "input": [3, 1]}`)}, {Stream: "in", Value: []byte(`{"input": [1]}`)},
 			{Stream: "in", Value: []byte(`{"uuid": "y", "input": [1], "app": "other"}`)}, {Stream: "in", Value: bytes.Repeat([]byte("x"), 5000)},
 		}
-		if err := b.write(t.Context(), poison); err != nil {
+		if err := b.Write(t.Context(), poison); err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
@@ -248,7 +207,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			for from := half; from < 2*half; from += 50 {
-				if err := b.write(t.Context(), asks("in", from, from+50)); err != nil {
+				if err := b.Write(t.Context(), asks("in", from, from+50)); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(20 * time.Millisecond) // a source of records
@@ -259,7 +218,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 		writing.Wait()
 		in.until("all results", func() bool { return len(b.sums(t, "out", true)) == 2*half })
 		person.ready("sum:2", 1)
-		if err := b.write(t.Context(), asks("in", 2*half, 2*half+100)); err != nil {
+		if err := b.Write(t.Context(), asks("in", 2*half, 2*half+100)); err != nil {
 			t.Fatal(err)
 		}
 		in.until("the last results", func() bool { return len(b.sums(t, "out", true)) == 2*half+100 })

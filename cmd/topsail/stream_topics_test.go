@@ -67,7 +67,7 @@ func TestSchemaRegistry(t *testing.T) {
 		return serving.StreamMessage{Stream: "in", Value: slices.Concat([]byte{0}, binary.BigEndian.AppendUint32(nil, uint32(id)), value)}
 	}
 	write := func(messages ...serving.StreamMessage) {
-		if err := b.write(t.Context(), messages); err != nil {
+		if err := b.Write(t.Context(), messages); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ format = "bytes"
 value = "output"
 `, dir, sdk(t), b.lines)
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))+config).ready()
-	if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "in", Value: []byte("1.5;2;3")}, {Stream: "in", Value: []byte("no numbers")}, {Stream: "in", Value: []byte("4")}}); err != nil {
+	if err := b.Write(t.Context(), []serving.StreamMessage{{Stream: "in", Value: []byte("1.5;2;3")}, {Stream: "in", Value: []byte("no numbers")}, {Stream: "in", Value: []byte("4")}}); err != nil {
 		t.Fatal(err)
 	}
 	in.until("the results", func() bool { return len(b.read(t, "out")) == 2 && len(b.read(t, "dead")) == 1 })

@@ -60,7 +60,7 @@ func TestWines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.write(t.Context(), []serving.StreamMessage{{Stream: "wine.updates", Value: bytes.TrimSpace(message)}}); err != nil {
+		if err := b.Write(t.Context(), []serving.StreamMessage{{Stream: "wine.updates", Value: bytes.TrimSpace(message)}}); err != nil {
 			t.Fatal(err)
 		}
 		in.until("the acknowledgement", func() bool { return len(b.read(t, "wine.deployed")) == 1 })
@@ -137,7 +137,7 @@ func feed(t *testing.T, b *streamBroker, dir string, records []string) {
 		for _, r := range records {
 			messages = append(messages, serving.StreamMessage{Stream: "wine.records", Value: []byte(r)})
 		}
-		if err := b.write(t.Context(), messages); err != nil {
+		if err := b.Write(t.Context(), messages); err != nil {
 			t.Fatal(err)
 		}
 		return

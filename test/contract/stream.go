@@ -27,12 +27,6 @@ type StreamConsumer interface {
 	Lag(ctx context.Context) (int64, error)
 }
 
-// StreamReader reads a stream as it grows.
-type StreamReader interface {
-	Next(ctx context.Context, most int) ([]serving.StreamRecord, error)
-	Close()
-}
-
 // StreamBroker is what the suite needs of a broker: streams that are empty, and a group
 // that nobody is in.
 type StreamBroker struct {
@@ -51,9 +45,8 @@ type StreamBroker struct {
 	JoinFor func(name string, takeover time.Duration) StreamConsumer
 	Write   func(messages []serving.StreamMessage)
 	Read    func(stream string) []serving.StreamRecord // all that is committed, one partition after the other
-	Follow  func(ctx context.Context, stream string) (StreamReader, error)
-	Restart func() // kills the broker and starts it again on its data; for a broker of one test
-	Library string // what stands in the stacks of the goroutines of its client
+	Restart func()                                     // kills the broker and starts it again on its data; for a broker of one test
+	Library string                                     // what stands in the stacks of the goroutines of its client
 }
 
 // Stream runs the suite. open makes a broker, which is of the test alone if private is set.
@@ -93,7 +86,6 @@ func runStream(t *testing.T, open func(t *testing.T, private bool) StreamBroker,
 		{"a window", (*streams).window},
 		{"results beyond the first that is not there", (*streams).beyond},
 		{"lag", (*streams).lag},
-		{"a reader that follows", (*streams).follows},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,25 +4,23 @@ package smoke
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
-	"github.com/topsail-serving/topsail/internal/adapter/kafkastream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
 // stream has the cluster predict records of a Kafka, each once.
 func (c *cluster) stream(ctx context.Context, t *testing.T) {
-	kafka := startKafka(ctx, t)
+	server := startKafka(ctx, t)
+	kafka := brokers.KafkaAt(server.Addr)
 	for _, topic := range []string{"in", "out", "dead"} {
 		if err := kafka.CreateTopic(ctx, topic, 4, nil); err != nil {
 			t.Fatal(err)
@@ -33,14 +31,14 @@ func (c *cluster) stream(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(c.Dir, "stream.toml")
-	config := c.CatalogOf(2, "2", "2") + fmt.Sprintf("\n[[stream]]\nname = 'sums'\napp = 'sum'\ninput = ['in']\noutput = 'out'\ndead_letter = 'dead'\nbroker = 'kafka'\naddrs = [%q]\n", kafka.Addrs[0])
+	config := c.CatalogOf(2, "2", "2") + fmt.Sprintf("\n[[stream]]\nname = 'sums'\napp = 'sum'\ninput = ['in']\noutput = 'out'\ndead_letter = 'dead'\nbroker = 'kafka'\naddrs = [%q]\n", server.Addr)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	serve(ctx, t, c, file)
 	var results []serving.StreamRecord
 	c.await(ctx, t, func(ctx context.Context) (err error) {
-		results, err = read(ctx, kafka)
+		results, err = kafka.Read(ctx, "out")
 		if err == nil && len(results) < count {
 			err = fmt.Errorf("%d of %d results", len(results), count)
 		}
@@ -49,7 +47,7 @@ func (c *cluster) stream(ctx context.Context, t *testing.T) {
 	sums(t, results, count)
 }
 
-func startKafka(ctx context.Context, t *testing.T) kafkastream.Broker {
+func startKafka(ctx context.Context, t *testing.T) *servers.Server {
 	t.Helper()
 	port, err := servers.FreePorts(3)
 	if err != nil {
@@ -63,21 +61,16 @@ func startKafka(ctx context.Context, t *testing.T) kafkastream.Broker {
 	if err := server.Start(ctx); err != nil {
 		t.Fatalf("%v\n%s", err, server.LogTail())
 	}
-	return kafkastream.Broker{Addrs: []string{server.Addr}, Log: slog.New(slog.DiscardHandler)}
+	return server
 }
 
 // write asks for the sums of i and 1.
-func write(ctx context.Context, kafka kafkastream.Broker, count int) error {
-	p, err := kafka.NewProducer()
-	if err != nil {
-		return err
-	}
-	defer p.Close()
+func write(ctx context.Context, kafka brokers.Kafka, count int) error {
 	var all []serving.StreamMessage
 	for i := range count {
 		all = append(all, serving.StreamMessage{Stream: "in", Key: fmt.Appendf(nil, "key-%d", i%8), Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d, 1]}`, i, i)})
 	}
-	return p.Write(ctx, all)
+	return kafka.Write(ctx, all)
 }
 
 // serve runs the process of streams beside the cluster.
@@ -93,25 +86,6 @@ func serve(ctx context.Context, t *testing.T, c *cluster, file string) {
 			t.Log(err)
 		}
 	})
-}
-
-// read is all that is committed.
-func read(ctx context.Context, kafka kafkastream.Broker) (all []serving.StreamRecord, err error) {
-	r, err := kafka.NewReader(ctx, "out", false)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	for {
-		some, err := r.Next(ctx, 1000)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
 }
 
 // sums wants one result of each record, and the right one.

@@ -18,10 +18,9 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
-	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
-	"github.com/topsail-serving/topsail/internal/adapter/redisstream"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -106,23 +105,15 @@ func TestGettingIntoRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker := redisstream.Broker{
-		Server: redisclient.Server{
-			Addrs: []string{fmt.Sprintf("localhost:%d", port+1)}, TLS: tls, Password: func() (string, error) { return "secret", nil },
-		},
-		Log: slog.New(slog.DiscardHandler),
+	broker := brokers.Redis{
+		Addrs: []string{fmt.Sprintf("localhost:%d", port+1)}, TLS: tls, Password: func() (string, error) { return "secret", nil },
 	}
-	p, err := broker.NewProducer(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
 	for _, name := range []string{"a", "b"} {
 		record := serving.StreamMessage{Stream: name + ".in", Value: []byte(`{"uuid": "1", "input": "` + name + `"}`)}
-		if err := p.Write(t.Context(), []serving.StreamMessage{record}); err != nil {
+		if err := broker.Write(t.Context(), []serving.StreamMessage{record}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := broker.NewReader(t.Context(), name+".out", true)
+		r, err := broker.Follow(name + ".out")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package kafkastream
 
 import (
-	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,11 +45,8 @@ func streamBroker(t *testing.T, b Broker) contract.StreamBroker {
 		JoinFor: func(name string, takeover time.Duration) contract.StreamConsumer {
 			return joinFor(b, name, takeover)
 		},
-		Write: func(messages []serving.StreamMessage) { write(t, b, messages...) },
-		Read:  func(stream string) []serving.StreamRecord { return read(t, b, stream) },
-		Follow: func(ctx context.Context, stream string) (contract.StreamReader, error) {
-			return b.NewReader(ctx, stream, true)
-		},
+		Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
+		Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
 		Library: filepath.Join("twmb", "franz-go"),
 	}
 }

@@ -168,29 +168,3 @@ func TestCloseWithoutAnswers(t *testing.T) {
 		})
 	}
 }
-
-// TestCallsOfAFrozenBroker end at their deadlines, or with the connection that is being made then.
-func TestCallsOfAFrozenBroker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		topic := fresh(t, f.broker, 1, nil)
-		f.set(freezes)
-		for name, call := range map[string]func() error{
-			"CreateTopic": func() error { return f.broker.CreateTopic(t.Context(), "another", 1, nil) },
-			"NewReader":   func() error { _, err := f.broker.NewReader(t.Context(), topic, false); return err },
-			"Write": func() error {
-				p, err := f.broker.NewProducer()
-				if err != nil {
-					return err
-				}
-				defer p.Close()
-				return p.Write(t.Context(), numbered(topic, 1))
-			},
-		} {
-			var err error
-			if got := took(func() { err = call() }); err == nil || got > callTimeout+ioTimeout {
-				t.Errorf("%s ends after %v with error %v, want one after %v at most", name, got, err, callTimeout+ioTimeout)
-			}
-		}
-	})
-}

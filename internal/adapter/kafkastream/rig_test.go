@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/brokers"
 )
 
 // patience bounds every wait; nothing takes that long.
@@ -29,13 +29,23 @@ func broker(t testing.TB, addr string) Broker {
 	return Broker{Addrs: []string{addr}, Log: logger(t)}
 }
 
+// past is the broker past the package, which gets into it the same way.
+func past(t testing.TB, b Broker) brokers.Kafka {
+	t.Helper()
+	options, err := b.options(newConditions(b.Log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
 var topics atomic.Int64
 
 // fresh is the name of a topic that no other test has.
 func fresh(t testing.TB, b Broker, partitions int, settings map[string]string) string {
 	t.Helper()
 	name := fmt.Sprintf("topic-%d", topics.Add(1))
-	if err := b.CreateTopic(t.Context(), name, partitions, settings); err != nil {
+	if err := past(t, b).CreateTopic(t.Context(), name, partitions, settings); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -43,12 +53,7 @@ func fresh(t testing.TB, b Broker, partitions int, settings map[string]string) s
 
 func write(t testing.TB, b Broker, messages ...serving.StreamMessage) {
 	t.Helper()
-	p, err := b.NewProducer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if err := p.Write(t.Context(), messages); err != nil {
+	if err := past(t, b).Write(t.Context(), messages); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,34 +61,16 @@ func write(t testing.TB, b Broker, messages ...serving.StreamMessage) {
 // read is all that is committed in a topic.
 func read(t testing.TB, b Broker, topic string) []serving.StreamRecord {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
 	for end := time.Now().Add(patience); ; time.Sleep(lookAgain) {
-		all, err := readAll(t.Context(), b, topic)
+		all, err := past(t, b).Read(ctx, topic)
 		if err == nil {
 			return all
 		}
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
-	}
-}
-
-func readAll(ctx context.Context, b Broker, topic string) (all []serving.StreamRecord, err error) {
-	r, err := b.NewReader(ctx, topic, false)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		records, err := r.Next(ctx, 1000)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, records...)
 	}
 }
 

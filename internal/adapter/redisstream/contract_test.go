@@ -3,7 +3,6 @@
 package redisstream
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -53,9 +52,6 @@ func suite(t *testing.T, count int, ordered bool) {
 			Silence: func(member contract.StreamConsumer) { member.(*Consumer).keeper.end() },
 			Write:   func(messages []serving.StreamMessage) { write(t, b, messages...) },
 			Read:    func(stream string) []serving.StreamRecord { return read(t, b, stream) },
-			Follow: func(ctx context.Context, stream string) (contract.StreamReader, error) {
-				return b.NewReader(ctx, stream, true)
-			},
 			Restart: func() {
 				server.Kill()
 				if err := server.Start(t.Context()); err != nil {

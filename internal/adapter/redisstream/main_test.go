@@ -2,10 +2,8 @@ package redisstream
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/brokers"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -106,12 +105,7 @@ func fresh() string { return fmt.Sprintf("stream-%d", streams.Add(1)) }
 
 func write(t testing.TB, b Broker, messages ...serving.StreamMessage) {
 	t.Helper()
-	p, err := b.NewProducer(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if err := p.Write(t.Context(), messages); err != nil {
+	if err := brokers.Redis(b.Server).Write(t.Context(), messages); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,22 +115,11 @@ func read(t testing.TB, b Broker, stream string) []serving.StreamRecord {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r, err := b.NewReader(ctx, stream, false)
+	all, err := brokers.Redis(b.Server).Read(ctx, stream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	var all []serving.StreamRecord
-	for {
-		records, err := r.Next(ctx, 1000)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, records...)
-	}
+	return all
 }
 
 func join(t testing.TB, b Broker, g Group) *Consumer {
