@@ -78,40 +78,6 @@ func (m *memory) read(stream string) []serving.StreamRecord {
 	return slices.Clone(m.streams[stream])
 }
 
-// follow makes a reader of what is written from now on.
-func (m *memory) follow(stream string) *follower {
-	return &follower{m, stream, len(m.read(stream))}
-}
-
-// follower is a contract.StreamReader.
-type follower struct {
-	broker *memory
-	stream string
-	next   int
-}
-
-// Next implements contract.StreamReader.
-func (f *follower) Next(ctx context.Context, most int) ([]serving.StreamRecord, error) {
-	for {
-		f.broker.mu.Lock()
-		records, changed := slices.Clone(f.broker.streams[f.stream][f.next:]), f.broker.changed
-		f.broker.mu.Unlock()
-		if len(records) > 0 {
-			records = records[:min(most, len(records))]
-			f.next += len(records)
-			return records, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// Close implements contract.StreamReader.
-func (f *follower) Close() {}
-
 // join makes a member that is in the same process.
 func (m *memory) join() *member { return &member{broker: m} }
 
@@ -505,10 +471,9 @@ func TestMemory(t *testing.T) {
 		t.Cleanup(p.close)
 		return contract.StreamBroker{
 			In: []string{"in"}, Out: []string{"out", "other"}, Takeover: m.takeover, Largest: m.largest,
-			Join:   func(_ string, wire *contract.Wire) contract.StreamConsumer { return p.join(wire) },
-			Write:  func(messages []serving.StreamMessage) { m.write(messages...) },
-			Read:   m.read,
-			Follow: func(_ context.Context, stream string) (contract.StreamReader, error) { return m.follow(stream), nil },
+			Join:  func(_ string, wire *contract.Wire) contract.StreamConsumer { return p.join(wire) },
+			Write: func(messages []serving.StreamMessage) { m.write(messages...) },
+			Read:  m.read,
 			Restart: func() {
 				addr := p.ln.Addr().String()
 				p.close()
