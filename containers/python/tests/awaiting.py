@@ -88,7 +88,5 @@ class _Iterating(Iterator[Any]):
 
 def grow_impatient(flow: Any) -> None:
     """Has a stream wait for what comes next for a moment only. What has come before was given as long as it took."""
-    if isinstance(flow, _Iterating):
-        flow._of._idle = 0.1
-    else:
-        flow._stream._sock.settimeout(0.1)
+    items = flow._of if isinstance(flow, _Iterating) else flow
+    items._source._idle = 0.1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """Stands for the module `time`, and for `asyncio` where that only sleeps. Waits between two attempts pass at once
+    """Stands for the module `time`. Waits between two attempts pass at once
     and move it; else it stands still, or goes on by `step` seconds with each look.
 
     Sockets wait in real time all the same: a call has to be given so much that a slow machine does not use it up."""
@@ -27,10 +27,13 @@ class Clock:
 
 
 class AwaitedClock:
-    """The same for programs with an event loop."""
+    """Stands for `asyncio`, of which it is all but that it sleeps by a Clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(asyncio, name)
 
     async def sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)

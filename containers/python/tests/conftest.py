@@ -84,12 +84,13 @@ def connect(request):
 @pytest.fixture
 def clock(monkeypatch):
     """What deadlines of calls are counted by, and the waits between their attempts."""
-    import topsail.client.channel_aio
-    import topsail.client.http
+    import topsail.client.blocking
+    import topsail.client.deadline
+    import topsail.client.event_loop
     import topsail.client.retry
 
     clock = Clock()
-    monkeypatch.setattr(topsail.client.http, "time", clock)
-    monkeypatch.setattr(topsail.client.retry, "time", clock)
-    monkeypatch.setattr(topsail.client.channel_aio, "asyncio", AwaitedClock(clock))
+    for module in (topsail.client.blocking, topsail.client.deadline, topsail.client.retry):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(topsail.client.event_loop, "asyncio", AwaitedClock(clock))
     return clock

@@ -3,14 +3,12 @@
 import asyncio
 import json
 import resource
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
-from gateway import ANSWER, CLOSE, HANG, LEARNED, Gateway
-from sidecar import PATIENCE, environment
+from gateway import ANSWER, CLOSE, HANG, LEARNED, Gateway, Live
+from sidecar import PATIENCE
 
 import topsail
 
@@ -116,6 +114,54 @@ def test_a_cancelled_call_frees_its_connection_at_once(gateway):
         assert (await client.predict("app", [1])).output == 1
 
     run(gateway, use, concurrency=1)
+
+
+def test_turns_that_are_given_up(gateway):
+    """By calls whose time ends while they wait, or that are cancelled, also together with their turn."""
+    gateway.say(HANG)
+
+    async def use(client):
+        slow = asyncio.create_task(client.predict("app", [0], timeout=100 * PATIENCE))
+        while not gateway.heard:
+            await asyncio.sleep(0.001)
+        for timeout in (0, 0.01):
+            with pytest.raises(topsail.Timeout, match="more than 1 calls were under way"):
+                await client.predict("app", [1], timeout=timeout)
+        waiting = [asyncio.create_task(client.predict("app", [i])) for i in (2, 3, 4)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        slow.cancel()
+        await asyncio.sleep(0)  # it ends, and gives its turn to the second
+        waiting[1].cancel()
+        assert (await waiting[2]).output == 1
+        assert (await client.predict("app", [5])).output == 1
+        ended = await asyncio.gather(slow, *waiting[:2], return_exceptions=True)
+        assert [type(e) for e in ended] == [asyncio.CancelledError] * 3
+
+    run(gateway, use, concurrency=1)
+    assert [b["input"] for b in gateway.bodies()] == [[0], [4], [5]]
+
+
+def test_a_stream_that_is_not_read_stops_its_server(gateway):
+    """What it has sent is bounded, and all of it comes once it is read."""
+    live, size = Live(), 40 * (1 << 20)
+    gateway.say(live)
+
+    async def use(client):
+        live.part("a")
+        parts = client.stream("app", 1)
+        assert await anext(parts) == "a"
+        connection = parts._flow._stream._connection
+        live.part("b" * size)
+        live.end()
+        while connection._unread <= 1 << 20:
+            await asyncio.sleep(0.001)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert connection._unread < 2 << 20
+        assert [len(part) async for part in parts] == [size]
+
+    run(gateway, use)
 
 
 class Holding:
@@ -253,15 +299,6 @@ def test_one_loop_after_the_other(gateway):
 
     assert asyncio.run(use()) == 1
     asyncio.run(used_elsewhere())
-
-
-@pytest.mark.parametrize("missing", ["aiohttp", "yarl"])
-def test_without_the_extra(missing):
-    code = f"import sys, topsail; sys.modules['{missing}'] = None; topsail.AsyncClient"
-    for call, says in (("", ""), ("()", "topsail.AsyncClient needs aiohttp: pip install 'topsail[async]'\n")):
-        done = subprocess.run([sys.executable, "-c", code + call], env=environment(), capture_output=True, text=True)
-        assert done.stderr.endswith(says)
-        assert (done.returncode == 0) == (not says)
 
 
 def test_no_calls_at_all_are_too_few():

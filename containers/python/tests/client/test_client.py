@@ -15,8 +15,8 @@ from gateway import ANSWER, CLOSE, CUT, HANG, LEARNED, TRICKLE, Gateway, certifi
 from sidecar import PATIENCE, environment
 
 import topsail
-from topsail.client import http, target
-from topsail.client.http import Deadline
+from topsail.client import blocking, connections, target
+from topsail.client.deadline import Deadline
 from topsail.client.retry import repeated
 from topsail.optional import numpy
 
@@ -251,11 +251,11 @@ def test_a_last_try_without_time(repeatable, raised):
     first.unheard = True
     tries = [first, second]
 
-    def once(_):
+    async def once(_):
         raise tries.pop(0)
 
     with pytest.raises(raised):
-        repeated(once, Deadline(10), repeatable)
+        blocking.finished(repeated(once, Deadline(10), repeatable, blocking.sleep))
     assert not tries
 
 
@@ -351,7 +351,7 @@ def test_an_answer_in_chunks(gateway, client):
 
 
 def test_an_answer_without_end(gateway, client, monkeypatch):
-    monkeypatch.setattr(http, "MOST_BYTES", 10)
+    monkeypatch.setattr(connections, "MOST_BYTES", 10)
     with pytest.raises(topsail.ServerError, match="more than 10 bytes"):
         client.predict("app", [1])
 

@@ -1,7 +1,9 @@
 """Clients: they ask apps, give feedback, and manage what there is.
 
 `sync` is the client for threads, `aio` the one for event loops. Both make the same calls (`requests`, and the resources
-in `admin`), send them over a channel that repeats what may be repeated, and read the same answers.
+in `admin`), send them over a channel that repeats what may be repeated, and read the same answers. All of this is
+written once, as coroutines. Only the connections differ: those of `blocking` wait within the call, so that what is
+above them runs through without an event loop, and those of `event_loop` let others run meanwhile.
 """
 
 from .aio import AsyncClient
@@ -20,8 +22,7 @@ from .errors import (
     Unavailable,
     UnknownApp,
 )
-from .parts import Parts
-from .parts_aio import AsyncParts
+from .parts import AsyncParts, Parts
 from .requests import Feedback
 from .sync import Client
 

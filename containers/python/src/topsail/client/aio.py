@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from . import requests
 from .admin.connection import Admin
 from .admin.resources import Resources
 from .answers import Learned, Prediction
-from .parts_aio import AsyncParts
+from .channel import Channel
+from .connections import Connections
+from .event_loop import LoopConnections, connect, sleep
+from .items import AsyncItems
+from .parts import AsyncParts
 from .requests import Feedback
-from .target import targets
+from .target import Target, targets
 
 
 class AsyncClient(Resources):
@@ -23,10 +28,10 @@ class AsyncClient(Resources):
             answers = await asyncio.gather(*(client.predict("wine", x) for x in wines))
             apps = [app async for app in client.apps.list()]
 
-    It needs aiohttp, which `pip install 'topsail[async]'` brings. At most `concurrency` calls to the gateway, and as
-    many to the management service, are under way at once, each on a connection, and no more than half of the files
-    that the process may open; calls beyond that wait, within their time. A call that is cancelled closes its
-    connection at once. A client belongs to the event loop in which it is first used, until that is closed.
+    At most `concurrency` calls to the gateway, and as many to the management service, are under way at once, each on a
+    connection, and no more than half of the files that the process may open; calls beyond that wait, within their time.
+    A call that is cancelled closes its connection at once. A client belongs to the event loop in which it is first
+    used, until that is closed.
     """
 
     # Of Resources, awaited.
@@ -54,19 +59,12 @@ class AsyncClient(Resources):
         verify: bool | ssl.SSLContext = True,
         concurrency: int = 2048,
     ) -> None:
-        try:
-            from .admin.aio import AsyncAdmin
-            from .channel_aio import AsyncChannel
-        except ModuleNotFoundError as e:
-            if e.name not in ("aiohttp", "yarl"):
-                raise
-            raise ImportError("topsail.AsyncClient needs aiohttp: pip install 'topsail[async]'", name=e.name) from None
         if concurrency < 1:
             raise ValueError("concurrency is at least 1")
         gateway, management = targets(url, admin_url, key, timeout, ca_file, verify)
         most = min(concurrency, _files() // 2)
-        self._gateway, self._management = AsyncChannel(gateway, most), AsyncAdmin(management, most)
-        super().__init__(cast(Admin, self._management))
+        self._gateway, self._management = _channel(gateway, most), _channel(management, most)
+        super().__init__(Admin(self._management, lambda awaited: awaited, AsyncItems))
 
     async def predict(
         self,
@@ -108,7 +106,7 @@ class AsyncClient(Resources):
         options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return self._gateway.parts(requests.predict(app, input, options), timeout)
+        return AsyncParts(self._gateway.parts(requests.predict(app, input, options), timeout))
 
     async def predict_batch(
         self,
@@ -179,6 +177,12 @@ class AsyncClient(Resources):
 
     def __repr__(self) -> str:
         return f"topsail.AsyncClient({str(self._gateway)!r})"
+
+
+def _channel(target: Target, most: int) -> Channel:
+    dial = partial(connect, target.host, target.port, target.tls)
+    new = partial(Connections, target.url, target.shown, dial, most)
+    return Channel(target, LoopConnections(target.url, new, most), sleep)
 
 
 def _files() -> int:

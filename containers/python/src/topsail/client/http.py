@@ -1,41 +1,15 @@
-"""HTTP with connections that are kept, and a deadline for every wait."""
+"""HTTP/1.1 without input and output: requests become bytes, and bytes become answers. `connections` sends and receives
+them."""
 
 from __future__ import annotations
 
-import io
-import selectors
-import socket
-import ssl
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from .errors import ServerError, Timeout, Unavailable
-
-_MOST_IDLE = 64  # connections
-MOST_BYTES = 256 << 20  # of an answer
-_MOST_PROBLEM = 1 << 20  # bytes, of one that stands for a stream
-MOST_LINE = 64 << 20  # bytes, of a stream
-
-
-class Deadline:
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Seconds, never below 0."""
-        return max(0.0, self._end - time.monotonic())
-
-    def limit(self) -> float:
-        """Seconds for one wait; when there are none it raises TimeoutError, as the wait would."""
-        if left := self.left():
-            return left
-        raise TimeoutError
+_MOST_HEAD = 1 << 16  # bytes, of the head of an answer, and of what is said beside a chunk
+_LARGE = 1 << 16  # bytes of a body
+_WITH_BODY = ("POST", "PUT", "PATCH")  # say the length of a body even if there is none
 
 
 class Answer(NamedTuple):
@@ -45,183 +19,163 @@ class Answer(NamedTuple):
     etag: str | None = None
 
 
-class Http:
-    """The connections to one server. It may be used from many threads."""
+class NotHttp(Exception):
+    """What came is no answer; the text says why."""
 
-    def __init__(self, url: str, tls: ssl.SSLContext | None, shown: Mapping[str, str]) -> None:
+
+class Request(NamedTuple):
+    method: str
+    path: str  # with its query, below the base of the server's URL
+    body: bytes | None
+    headers: Mapping[str, str]
+
+
+class Writer:
+    """Writes the requests to one server."""
+
+    def __init__(self, url: str, shown: Mapping[str, str]) -> None:
         """`shown` are headers of every request."""
         parts = urlsplit(url)
-        self._url, self._base, self._shown = url, parts.path.rstrip("/"), shown
-        self._idle: deque[HTTPConnection] = deque()
-        host, port = str(parts.hostname), parts.port
-        if parts.scheme == "https":
-            self._new: Any = partial(HTTPSConnection, host, port, context=tls)
-        else:
-            self._new = partial(HTTPConnection, host, port)
+        host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+        self._base, self._shown = parts.path.rstrip("/"), {"Host": host, **shown}
 
-    def __str__(self) -> str:
-        return self._url
-
-    def exchange(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], deadline: Deadline
-    ) -> Answer:
-        """Sends a request and reads the answer, whatever its status. It raises Timeout, Unavailable or ServerError."""
-        connection = self._kept() or self._dial(deadline)
-        try:
-            connection.response_class = partial(_Response, deadline)  # type: ignore[assignment]
-            connection.sock.settimeout(deadline.limit())
-            connection.request(method, self._base + path, body, {**self._shown, **headers})
-            response = connection.getresponse()
-            header = response.getheader
-            answer = Answer(response.status, header("Retry-After"), _body(response), header("ETag"))
-        except TimeoutError:
-            connection.close()
-            raise Timeout(f"{self} did not answer in time") from None
-        except (OSError, HTTPException) as e:
-            connection.close()
-            raise Unavailable(f"the connection to {self} broke: {e or type(e).__name__}") from e
-        except BaseException:
-            connection.close()  # what comes next on it would answer this request
-            raise
-        self._keep(connection)
-        return answer
-
-    def open(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], deadline: Deadline
-    ) -> Stream | Answer:
-        """Sends a request whose answer goes on, on a connection of its own, which is the caller's to close. What is not
-        200 comes as an Answer. It raises Timeout, Unavailable or ServerError; the deadline is for the beginning."""
-        connection = self._dial(deadline)
-        try:
-            connection.sock.settimeout(deadline.limit())
-            connection.request(method, self._base + path, body, {**self._shown, **headers})
-            sock = connection.sock  # which the connection may forget when the answer has no known end
-            response = connection.getresponse()
-            if response.status == 200:
-                return Stream(str(self), connection, sock, response)
-            answer = Answer(response.status, response.getheader("Retry-After"), response.read(_MOST_PROBLEM))
-        except TimeoutError:
-            connection.close()
-            raise Timeout(f"{self} did not answer in time") from None
-        except (OSError, HTTPException) as e:
-            connection.close()
-            raise Unavailable(f"the connection to {self} broke: {e or type(e).__name__}") from e
-        connection.close()
-        return answer
-
-    def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
-
-    def _dial(self, deadline: Deadline) -> HTTPConnection:
-        try:
-            connection: HTTPConnection = self._new(timeout=deadline.limit())
-            connection.connect()
-            return connection
-        except TimeoutError:
-            raise Timeout(f"{self} took no connection in time") from None
-        except ssl.SSLError as e:
-            raise ServerError(f"{self} cannot be trusted: {e}; ca_file names the authority of its certificate") from e
-        except OSError as e:
-            error = Unavailable(f"{self} cannot be reached: {e}; is it running there?")
-            error.unheard = True
-            raise error from e
-
-    def _kept(self) -> HTTPConnection | None:
-        """The connection used last, unless the server has closed it meanwhile."""
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread was faster
-                return None
-            if _silent(connection.sock):
-                return connection
-            connection.close()
-        return None
-
-    def _keep(self, connection: HTTPConnection) -> None:
-        if connection.sock is None:  # the server wants no more on it
-            return
-        if len(self._idle) < _MOST_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
+    def pieces(self, request: Request) -> list[bytes]:
+        """What is sent: one piece, but for a large body, which is not copied. It raises ValueError for headers that are
+        none."""
+        headers, body = {**self._shown, **request.headers}, request.body or b""
+        if request.body is not None or request.method in _WITH_BODY:
+            headers["Content-Length"] = str(len(body))
+        lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+        text = f"{request.method} {self._base}{request.path} HTTP/1.1\r\n{''.join(lines)}\r\n"
+        if not text.count("\r") == text.count("\n") == len(lines) + 2:
+            raise ValueError("a header has the end of a line in it")
+        head = text.encode("latin-1")
+        return [head, body] if len(body) > _LARGE else [head + body]
 
 
-def _silent(sock: socket.socket) -> bool:
-    """Whether nothing has come on an idle connection; its end would count as something."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(sock, selectors.EVENT_READ)
-        return not selector.select(0)
+class Reader:
+    """Reads one answer from what comes on a connection, however it is split."""
 
-
-def _body(response: HTTPResponse) -> bytes:
-    if response.length is not None and response.length <= MOST_BYTES:
-        return response.read()
-    pieces, size = [], 0
-    while piece := response.read(1 << 16):
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise ServerError(f"the answer has more than {MOST_BYTES} bytes", response.status)
-    return b"".join(pieces)
-
-
-class Stream:
-    """An answer that goes on. One thread reads it; any may close it, which ends the reading."""
-
-    def __init__(self, name: str, connection: HTTPConnection, sock: socket.socket, response: HTTPResponse) -> None:
-        self._name, self._connection, self._sock, self._response = name, connection, sock, response
-        self._closed = False
+    def __init__(self) -> None:
+        self.status = 0  # until the head has come
+        self.headers: dict[str, str] = {}  # by names in small letters
+        self.ended = False
+        self._lasting = False
+        self._came, self._at = b"", 0  # what has come last, and how much of it is read
+        self._left = 0  # bytes of the body or the chunk
+        self._step: Callable[[], bytes | None] = self._head
 
     @property
-    def kind(self) -> str:
-        """Its Content-Type."""
-        return self._response.getheader("Content-Type") or ""
+    def reusable(self) -> bool:
+        """Whether the connection can take another request."""
+        return self.ended and self._lasting and self._at == len(self._came)
 
-    def lines(self, idle: float | None) -> Iterator[bytes]:
-        """Lines without their ends, until the answer ends or the stream is closed. It raises Unavailable when the
-        connection breaks or nothing comes for `idle` seconds; None waits for any time. A line beyond a bound is cut."""
-        self._sock.settimeout(idle)
-        while not self._closed:
-            try:
-                line = self._response.readline(MOST_LINE)
-            except (OSError, HTTPException, ValueError, AttributeError) as e:
-                if self._closed:  # the reading was cut off under it, which shows in many ways
-                    return
-                raise Unavailable(f"the stream from {self._name} broke: {e or type(e).__name__}") from e
-            if not line:
-                return
-            yield line.rstrip(b"\r\n")
+    def feed(self, data: bytes) -> bytes:
+        """Takes what has come, nothing at the connection's end, and gives what of the body is in it. It raises
+        NotHttp."""
+        if not data:
+            self._disconnected()
+        self._came, self._at = self._came[self._at :] + data, 0
+        pieces = []
+        while not self.ended and (piece := self._step()) is not None:
+            pieces.append(piece)
+        return b"".join(pieces)
 
-    def close(self) -> None:
-        self._closed = True
-        with suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
+    def _disconnected(self) -> None:
+        if self._step != self._endless:
+            raise NotHttp("it ended within the answer" if self.status else "it ended without an answer")
+        self.ended = True
 
+    # Each step takes from what has come, and gives what of the body was in it, or None if it needs more.
 
-class _Response(HTTPResponse):
-    """An answer that must be there whole by a deadline, however it trickles."""
+    def _head(self) -> bytes | None:
+        if (text := self._until(b"\r\n\r\n")) is None:
+            return None
+        first, *lines = text.decode("latin-1").split("\r\n")
+        status = first[9:12]
+        if not first.startswith("HTTP/1.") or not status.isdecimal():
+            raise NotHttp(f"this is no answer of HTTP/1.1: {first[:100]!r}")
+        if status.startswith("1"):  # and the answer is still to come
+            return b""
+        for line in lines:
+            name, _, value = line.partition(":")
+            self.headers.setdefault(name.lower(), value.strip())
+        self.status = int(status)
+        said = self.headers.get("connection", "").lower()
+        self._lasting = "keep-alive" in said if first.startswith("HTTP/1.0") else "close" not in said
+        self._step = self._body()
+        return b""
 
-    def __init__(self, deadline: Deadline, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
-        super().__init__(sock, *args, **kwargs)
-        self.fp.close()
-        self.fp = io.BufferedReader(_Timed(sock, deadline))
+    def _body(self) -> Callable[[], bytes | None]:
+        """How the body is read, by what the head says of its end."""
+        length = self.headers.get("content-length")
+        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
+            return self._chunk_size
+        if length is None and self.status not in (204, 304):
+            self._lasting = False
+            return self._endless
+        if length is not None and not (length.isdecimal() and len(length) < 19):
+            raise NotHttp(f"this is no length: {length[:100]!r}")
+        self._left = 0 if self.status in (204, 304) else int(length or 0)
+        self.ended = self._left == 0
+        return self._sized
 
+    def _sized(self) -> bytes | None:
+        piece = self._taken()
+        self.ended = self._left == 0
+        return piece
 
-class _Timed(io.RawIOBase):
-    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
-        self._sock, self._deadline = sock, deadline
-        self._raw = sock.makefile("rb", buffering=0)
+    def _endless(self) -> bytes | None:
+        self._left = len(self._came)
+        return self._taken()
 
-    def readable(self) -> bool:
-        return True
+    def _chunk_size(self) -> bytes | None:
+        if (line := self._until(b"\r\n")) is None:
+            return None
+        size = line.partition(b";")[0].strip()  # what follows are extensions
+        try:
+            self._left = int(size, 16) if size.isalnum() else -1
+        except ValueError:
+            self._left = -1
+        if self._left < 0:
+            raise NotHttp(f"this is no size of a chunk: {size[:100]!r}")
+        self._step = self._chunk if self._left else self._trailer
+        return b""
 
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(self._deadline.limit())
-        return self._raw.readinto(buffer)
+    def _chunk(self) -> bytes | None:
+        piece = self._taken()
+        if self._left == 0:
+            self._step = self._chunk_end
+        return piece
 
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
+    def _chunk_end(self) -> bytes | None:
+        if (line := self._until(b"\r\n")) is None:
+            return None
+        if line:
+            raise NotHttp("a chunk is longer than its size")
+        self._step = self._chunk_size
+        return b""
+
+    def _trailer(self) -> bytes | None:
+        if (line := self._until(b"\r\n")) is None:
+            return None
+        self.ended = not line
+        return b""
+
+    def _taken(self) -> bytes | None:
+        """What has come of the bytes that are left."""
+        piece = self._came[self._at : self._at + self._left]
+        self._at += len(piece)
+        self._left -= len(piece)
+        return piece or None
+
+    def _until(self, end: bytes) -> bytes | None:
+        """What has come before this end, if it has."""
+        found = self._came.find(end, self._at, self._at + _MOST_HEAD)
+        if found < 0 and len(self._came) - self._at < _MOST_HEAD:
+            return None
+        if found < 0:
+            raise NotHttp(f"its head has more than {_MOST_HEAD} bytes")
+        text = self._came[self._at : found]
+        self._at = found + len(end)
+        return text

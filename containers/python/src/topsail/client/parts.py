@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 from .answers import Prediction
-from .errors import ServerError, Timeout, TopsailError, Unavailable, of_cut
+from .connections import Stream
+from .errors import ServerError, Timeout, Unavailable, of_cut
 from .events import EVENT_STREAM, Event, EventReader
-from .http import Stream
+from .flow import Flow
+from .items import AsyncItems, Items
 
 
-class PartsReader:
-    """What a gateway has said of an answer in parts."""
+class PartsFlow(Flow[tuple[Any]]):
+    """What a gateway says of an answer in parts, each a tuple of one: a part may be None."""
 
-    def __init__(self, name: str, idle: float) -> None:
+    def __init__(self, open: Callable[[], Awaitable[Stream]], name: str, idle: float) -> None:
+        super().__init__(open, self._part_by, idle)
         self.answer: Prediction | None = None  # at the end
-        self._name, self._idle = name, idle
+        self._name, self._seconds = name, idle
         self._events = EventReader()
 
-    def check(self, kind: str) -> None:
-        """It raises ServerError for a Content-Type that has no parts."""
-        if kind.partition(";")[0].strip().lower() != EVENT_STREAM:
+    async def next(self) -> tuple[Any]:
+        """It raises AnswerCut, and ServerError for what is no part."""
+        try:
+            return await super().next()
+        except Unavailable as e:
+            if isinstance(e.__cause__, TimeoutError):
+                late = f"no part came from {self._name} within {self._seconds:g} s"
+                raise Timeout(late) from e.__cause__
+            raise
+
+    def begun(self, stream: Stream) -> None:
+        if stream.kind.partition(";")[0].strip().lower() != EVENT_STREAM:
             raise ServerError(f"{self._name} does not answer in parts: update it, or use predict", 200)
 
-    def read(self, line: bytes) -> tuple[Any] | None:
-        """The part that is whole by this line, if one is. It raises AnswerCut, or ServerError for what is no part."""
+    def ended(self) -> None:
+        raise Unavailable(f"the stream from {self._name} broke: it ended before the answer")
+
+    def _part_by(self, line: bytes) -> tuple[Any] | None:
+        """The part that is whole by this line, if one is."""
         if (event := self._events(line)) is None:
             return None
         if event.kind == "error":
@@ -38,89 +54,78 @@ class PartsReader:
     def _part(self, event: Event) -> tuple[Any] | None:
         if event.kind == "end":
             self.answer = Prediction.read(event.data)
+            self.close()
         if event.kind != "message":  # or what a newer gateway says beside
             return None
         output, outputs = event.data["output"], event.data.get("outputs")
         return (output if outputs is None else outputs,)
 
-    def failure(self, error: Unavailable) -> TopsailError:
-        """What a stream that broke means here."""
-        if isinstance(error.__cause__, TimeoutError):
-            return Timeout(f"no part came from {self._name} within {self._idle:g} s")
-        return error
 
-    def ended(self) -> None:
-        """It raises Unavailable for a stream that ended before the answer."""
-        if self.answer is None:
-            raise Unavailable(f"the stream from {self._name} broke: it ended before the answer")
-
-
-class Parts(Iterator[Any]):
+class Parts(Items[Any]):
     """The parts of one answer as they come: the output of each, or the dict of its outputs if the model names them.
 
     The query is sent when the first part is asked for. Closing ends the iteration, from any thread, and the gateway
     then cancels the query; so does a `for` that is left early, and the end of a `with`.
     """
 
-    def __init__(self, open: Callable[[], Stream], name: str, idle: float) -> None:
-        self._open, self._idle = open, idle
-        self._reader = PartsReader(name, idle)
-        self._stream: Stream | None = None
-        self._lines: Iterator[bytes] = iter(())
-        self._closed = False
+    def __init__(self, flow: PartsFlow) -> None:
+        super().__init__(flow)
+        self._flow = flow
 
     @property
     def answer(self) -> Prediction | None:
         """The whole answer once all parts have come; None before, and of an answer that was cut."""
-        return self._reader.answer
+        return self._flow.answer
 
     def __iter__(self) -> Iterator[Any]:
-        try:
+        with closing(self):  # also where a loop is left
             while True:
                 try:
                     part = next(self)
                 except StopIteration:
                     return
                 yield part
-        finally:  # also where a loop is left
-            self.close()
 
     def __next__(self) -> Any:
-        try:
-            if self._stream is None and not self._closed:
-                self._begin(self._open())
-            for line in self._lines:
-                if (part := self._reader.read(line)) is not None:
-                    return part[0]
-                if self.answer is not None:
-                    break
-            if not self._closed:
-                self._reader.ended()
-            raise StopIteration
-        except Unavailable as e:
-            self.close()
-            raise self._reader.failure(e) from e.__cause__
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        self._closed = True
-        if self._stream is not None:
-            self._stream.close()
-
-    def __enter__(self) -> Parts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return super().__next__()[0]
 
     def __del__(self) -> None:
         self.close()
 
-    def _begin(self, stream: Stream) -> None:
-        self._stream = stream
-        self._reader.check(stream.kind)
-        self._lines = stream.lines(self._idle)
-        if self._closed:  # by another thread, which did not see the stream
-            stream.close()
+
+class AsyncParts(AsyncItems[Any]):
+    """See Parts. It is closed as well when the task that waits for a part is cancelled."""
+
+    def __init__(self, flow: PartsFlow) -> None:
+        super().__init__(flow)
+        self._flow = flow
+
+    @property
+    def answer(self) -> Prediction | None:
+        """See Parts.answer."""
+        return self._flow.answer
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return _Loop(self)
+
+    async def __anext__(self) -> Any:
+        return (await super().__anext__())[0]
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Loop(AsyncIterator[Any]):
+    """One `async for`, which closes the parts when it is left."""
+
+    def __init__(self, parts: AsyncParts) -> None:
+        self._parts = parts
+
+    def __aiter__(self) -> _Loop:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._parts.__anext__()
+
+    def __del__(self) -> None:
+        self._parts.close()

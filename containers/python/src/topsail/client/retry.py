@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ..backoff import Backoff
+from .deadline import Deadline
 from .errors import Timeout, TooManyRequests, TopsailError, Unavailable
-from .http import Deadline
 
 T = TypeVar("T")
 
@@ -45,12 +45,18 @@ class Retries:
         return wait
 
 
-def repeated(once: Callable[[bool], T], deadline: Deadline, repeatable: bool) -> T:
+async def repeated(
+    once: Callable[[bool], Awaitable[T]],
+    deadline: Deadline,
+    repeatable: bool,
+    sleep: Callable[[float], Awaitable[None]],
+) -> T:
     """Calls once, with whether it was called before, until it answers or is not to be called again."""
-    retries, again = Retries(deadline, repeatable), False
+    retries: Retries | None = None
     while True:
         try:
-            return once(again)
+            return await once(retries is not None)
         except TopsailError as e:
-            wait, again = retries.wait(e), True
-        time.sleep(wait)
+            retries = retries or Retries(deadline, repeatable)
+            wait = retries.wait(e)
+        await sleep(wait)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from . import requests
 from .admin.connection import Admin
 from .admin.resources import Resources
 from .answers import Learned, Prediction
+from .blocking import connect, finished, sleep
 from .channel import Channel
 from .clipper import ClipperNames
+from .connections import Connections
+from .items import Items
 from .parts import Parts
 from .requests import Feedback
-from .target import targets
+from .target import Target, targets
+
+_MOST_IDLE = 64  # connections
 
 
 class Client(Resources, ClipperNames):
@@ -47,8 +53,8 @@ class Client(Resources, ClipperNames):
         verify: bool | ssl.SSLContext = True,
     ) -> None:
         gateway, management = targets(url, admin_url, key, timeout, ca_file, verify)
-        self._gateway, self._admin = Channel(gateway), Admin(management)
-        super().__init__(self._admin)
+        self._gateway, self._management = _channel(gateway), _channel(management)
+        super().__init__(Admin(self._management, finished, Items))
 
     def predict(
         self,
@@ -75,7 +81,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return self._gateway.send(requests.predict(app, input, options), timeout)
+        return finished(self._gateway.send(requests.predict(app, input, options), timeout))
 
     def stream(
         self,
@@ -102,7 +108,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return self._gateway.parts(requests.predict(app, input, options), timeout)
+        return Parts(self._gateway.parts(requests.predict(app, input, options), timeout))
 
     def predict_batch(
         self,
@@ -124,7 +130,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
+        return finished(self._gateway.send(requests.predict_batch(app, inputs, options), timeout))
 
     def feedback(
         self,
@@ -146,15 +152,15 @@ class Client(Resources, ClipperNames):
         """
         item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
         item |= {"input": input, "user": user, "context": context}
-        return self._gateway.send(requests.feedback(app, item), timeout)
+        return finished(self._gateway.send(requests.feedback(app, item), timeout))
 
     def feedback_batch(self, app: str, items: Iterable[Feedback], *, timeout: float | None = None) -> list[Learned]:
         """Many pieces of feedback, dicts with the arguments of `feedback`. One bad piece refuses all."""
-        return self._gateway.send(requests.feedback_batch(app, items), timeout)
+        return finished(self._gateway.send(requests.feedback_batch(app, items), timeout))
 
     def health(self, *, timeout: float | None = None) -> bool:
         """Whether new queries should go to this gateway; False while it stops. It raises if there is none."""
-        return self._gateway.send_once(requests.health(), timeout)
+        return finished(self._gateway.send_once(requests.health(), timeout))
 
     @property
     def url(self) -> str:
@@ -163,8 +169,8 @@ class Client(Resources, ClipperNames):
 
     def close(self) -> None:
         """Closes the idle connections. Calls that come later open new ones."""
-        self._gateway.close()
-        self._admin.close()
+        finished(self._gateway.close())
+        finished(self._management.close())
 
     def __enter__(self) -> Client:
         return self
@@ -174,3 +180,8 @@ class Client(Resources, ClipperNames):
 
     def __repr__(self) -> str:
         return f"topsail.Client({str(self._gateway)!r})"
+
+
+def _channel(target: Target) -> Channel:
+    dial = partial(connect, target.host, target.port, target.tls)
+    return Channel(target, Connections(target.url, target.shown, dial, _MOST_IDLE), sleep)

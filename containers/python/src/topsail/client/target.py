@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 from ..version import __version__
 from . import errors
 from .call import Call
+from .deadline import Deadline
 from .errors import ServerError
-from .http import Answer, Deadline
+from .http import Answer, Request
 
 T = TypeVar("T")
 
@@ -40,12 +41,21 @@ class Target:
     def __str__(self) -> str:
         return self.url
 
+    @property
+    def host(self) -> str:
+        return str(urlsplit(self.url).hostname)
+
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
     def deadline(self, timeout: float | None) -> Deadline:
         return Deadline(self.timeout if timeout is None else timeout)
 
-    def headers(self, call: Call[T], deadline: Deadline) -> dict[str, str]:
-        """Those of the call itself."""
-        return {**call.headers, "X-Timeout-Ms": _milliseconds(deadline)} if self.timed else {**call.headers}
+    def request(self, call: Call[T], deadline: Deadline) -> Request:
+        told = {"X-Timeout-Ms": _milliseconds(deadline)} if self.timed else {}
+        return Request(call.method, self.base + call.path, call.body, {**call.headers, **told})
 
     def result(self, call: Call[T], answer: Answer, again: bool) -> T:
         """What the answer says, or the error that it stands for; `again` when the call had been sent before."""

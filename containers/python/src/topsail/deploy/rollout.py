@@ -9,8 +9,8 @@ from typing import Any
 
 from ..bundle import ALONE, Bundle
 from ..client.admin.record import App, Artifact, Replica, Version
+from ..client.deadline import Deadline
 from ..client.errors import Conflict, NotFound, Timeout, TopsailError, Unavailable
-from ..client.http import Deadline
 from ..client.sync import Client
 from ..runtime.folder import decoded
 from . import trial

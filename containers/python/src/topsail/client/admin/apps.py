@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .listing import Listing
 from .record import App, DryRun, Model, Said, Usage
 from .resource import Resource, etag, name
 
@@ -15,7 +15,7 @@ _read = read_or_dry_run(App)
 
 
 class Apps(Resource):
-    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[App]:
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Items[App]:
         """All apps by name; `limit` is the size of the pages in which they are asked for."""
         return self._admin.listing("/apps", App, timeout, {"limit": limit})
 

@@ -6,14 +6,14 @@ from ...bundle import Bundle
 from ..call import Call
 from ..errors import ServerError
 from ..http import Answer
+from ..items import Items
 from . import call
-from .listing import Listing
 from .record import Artifact
 from .resource import Resource, name
 
 
 class Artifacts(Resource):
-    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Artifact]:
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Items[Artifact]:
         """All bundles by digest."""
         return self._admin.listing("/artifacts", Artifact, timeout, {"limit": limit})
 

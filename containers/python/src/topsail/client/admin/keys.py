@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .listing import Listing
 from .record import DryRun, Key
 from .resource import Resource, name
 
@@ -15,7 +15,7 @@ _read = read_or_dry_run(Key)
 
 
 class Keys(Resource):
-    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Key]:
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Items[Key]:
         """All keys by name, without their secrets."""
         return self._admin.listing("/keys", Key, timeout, {"limit": limit})
 

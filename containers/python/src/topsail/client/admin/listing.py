@@ -1,37 +1,39 @@
-"""Lists that come in pages, and answers that go on."""
+"""Lists that come in pages."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from ..call import Call
 from ..channel import Channel
 from ..errors import ServerError
-from ..http import Answer, Stream
+from ..http import Answer
 from . import call
 from .base import R
 
-T = TypeVar("T")
-IDLE = 60.0  # seconds without anything on the stream of events, where something comes every 15
-
 
 class Pages(Generic[R]):
-    """What has come of a list, and the call for what comes next."""
+    """A list, of which a page is asked for when none of the last is left."""
 
-    def __init__(self, path: str, kind: type[R], query: dict[str, Any]) -> None:
-        self.items: deque[R] = deque()
-        self.last = False
-        self._path, self._kind, self._query = path, kind, query
+    def __init__(
+        self, channel: Channel, path: str, kind: type[R], query: dict[str, Any], timeout: float | None
+    ) -> None:
+        self._channel, self._path, self._kind, self._query, self._timeout = channel, path, kind, query, timeout
+        self._items: deque[R] = deque()
+        self._last = False
 
-    def next(self) -> Call[None]:
-        return call.get(self._path, self._take, **self._query)
+    async def next(self) -> R:
+        """It raises StopAsyncIteration at the end, and once it is closed."""
+        while not self._items:
+            if self._last:
+                raise StopAsyncIteration
+            await self._channel.send(call.get(self._path, self._take, **self._query), self._timeout)
+        return self._items.popleft()
 
     def close(self) -> None:
-        self.items.clear()
-        self.last = True
+        self._items.clear()
+        self._last = True
 
     def _take(self, answer: Answer) -> None:
         page = json.loads(answer.body)
@@ -39,61 +41,5 @@ class Pages(Generic[R]):
         if cursor and cursor == self._query.get("cursor"):
             raise ServerError(f"the management service gives the same page of {self._path} again and again")
         self._query = self._query | {"cursor": cursor}
-        self.items.extend(items)
-        self.last = not cursor
-
-
-class Listing(Iterator[R], Generic[R]):
-    """An iterator over everything in a list; it asks for a page when it has none left. Closing it asks no more."""
-
-    def __init__(self, channel: Channel, pages: Pages[R], timeout: float | None) -> None:
-        self._channel, self._pages, self._timeout = channel, pages, timeout
-        self.close = pages.close
-
-    def __next__(self) -> R:
-        while not self._pages.items:
-            if self._pages.last:
-                raise StopIteration
-            self._channel.send(self._pages.next(), self._timeout)
-        return self._pages.items.popleft()
-
-
-class Flow(Iterator[T], Generic[T]):
-    """What comes on a stream, as it comes. Closing it, from any thread, ends the iteration."""
-
-    def __init__(self, open: Callable[[], Stream], read: Callable[[bytes], T | None], idle: float | None) -> None:
-        """`read` gets line after line, and gives what has become whole by it."""
-        self._open, self._read, self._idle = open, read, idle
-        self._stream: Stream | None = None
-        self._lines: Iterator[bytes] = iter(())
-        self._closed = False
-
-    def __next__(self) -> T:
-        if self._closed:
-            raise StopIteration
-        try:
-            if self._stream is None:
-                self._stream = self._open()
-                self._lines = self._stream.lines(self._idle)
-            for line in self._lines:
-                if (item := self._read(line)) is not None:
-                    return item
-            raise StopIteration
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        self._closed = True
-        if self._stream is not None:
-            self._stream.close()
-
-    def __enter__(self) -> Flow[T]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def text(line: bytes) -> str:
-    return line.decode("utf-8", "replace")
+        self._items.extend(items)
+        self._last = not cursor

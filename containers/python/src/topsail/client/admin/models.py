@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .listing import Listing
 from .record import DryRun, Model, Version
 from .resource import Resource, etag, name
 
@@ -12,7 +12,7 @@ _read = read_or_dry_run(Model)
 
 
 class Models(Resource):
-    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Model]:
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Items[Model]:
         """All models by name."""
         return self._admin.listing("/models", Model, timeout, {"limit": limit})
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..items import Items
 from . import call
-from .listing import Flow, Listing, text
 from .record import Replica
 from .resource import Resource, name
 
@@ -16,7 +16,7 @@ class Replicas(Resource):
         *,
         limit: int | None = None,
         timeout: float | None = None,
-    ) -> Listing[Replica]:
+    ) -> Items[Replica]:
         """Replicas by id; all, or those of a model or a version."""
         query = {"model": model, "version": version, "limit": limit}
         return self._admin.listing("/replicas", Replica, timeout, query)
@@ -41,15 +41,19 @@ class Replicas(Resource):
         stream: str | None = None,
         idle: float | None = None,
         timeout: float | None = None,
-    ) -> Flow[str]:
+    ) -> Items[str]:
         """The last `lines` lines of its output, 100 if not said. With `follow` also what comes, until the iterator is
         closed, the replica is gone, or nothing has come for `idle` seconds. On a cluster `stream` is stdout, stderr or
         sidecar."""
         query = call.asked({"follow": follow, "lines": lines, "stream": stream})
         path = _path(replica, "logs") + query
         wait = idle if follow else idle or 10.0
-        return self._admin.flow(path, "text/plain", lambda: text, wait, timeout)
+        return self._admin.flow(path, "text/plain", lambda: _text, wait, timeout)
 
 
 def _path(replica: str | Replica, *rest: str) -> str:
     return call.path("replicas", name(replica, "id"), *rest)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .listing import Listing
 from .record import DryRun, Stream
 from .resource import Resource, name
 
@@ -14,7 +14,7 @@ _read = read_or_dry_run(Stream)
 
 
 class Streams(Resource):
-    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Listing[Stream]:
+    def list(self, *, limit: int | None = None, timeout: float | None = None) -> Items[Stream]:
         """All streams by name."""
         return self._admin.listing("/streams", Stream, timeout, {"limit": limit})
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import EVENT_STREAM, Event, EventReader
+from ..items import Items
 from . import call
-from .listing import IDLE, Flow, Listing
 from .record import App, AuditEntry, Decision, Record, Said, Usage, Version
 from .resource import Resource
+
+_IDLE = 60.0  # seconds without anything on the stream of events, where something comes every 15
 
 
 class System(Resource):
@@ -19,7 +21,7 @@ class System(Resource):
         *,
         limit: int | None = None,
         timeout: float | None = None,
-    ) -> Listing[Decision]:
+    ) -> Items[Decision]:
         """The last `limit` decisions of the scheduler, the newest first; 100 if not said."""
         query = {"model": model, "version": version, "limit": limit}
         return self._admin.listing("/decisions", Decision, timeout, query)
@@ -32,21 +34,21 @@ class System(Resource):
         who: str | None = None,
         limit: int | None = None,
         timeout: float | None = None,
-    ) -> Listing[AuditEntry]:
+    ) -> Items[AuditEntry]:
         """Every change, the newest first: of all, or of a kind of objects, one object, or by one key."""
         query = {"kind": kind, "name": name, "who": who, "limit": limit}
         return self._admin.listing("/audit", AuditEntry, timeout, query)
 
     def usage(
         self, model: str | None = None, *, limit: int | None = None, timeout: float | None = None
-    ) -> Listing[Usage]:
+    ) -> Items[Usage]:
         """What came of every app, and then of every version, since they were registered; or of a model's versions."""
         return self._admin.listing("/usage", Usage, timeout, {"model": model, "limit": limit})
 
-    def events(self, *, timeout: float | None = None) -> Flow[Event]:
+    def events(self, *, timeout: float | None = None) -> Items[Event]:
         """What to read again, as it happens: hello first, then what changes, named in `changed` where that is little.
         It ends when the service stops, and with Unavailable when the connection breaks: a new call begins anew."""
-        return self._admin.flow("/events", EVENT_STREAM, EventReader, IDLE, timeout)
+        return self._admin.flow("/events", EVENT_STREAM, EventReader, _IDLE, timeout)
 
     def scheduler(self, *, timeout: float | None = None) -> Said:
         return self._admin.send(call.get("/scheduler", Said.read), timeout)

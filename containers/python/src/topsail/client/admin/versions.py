@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .listing import Listing
 from .record import DryRun, Model, Said, Usage, Version, VersionStages
 from .resource import Resource, etag, name
 
@@ -16,7 +16,7 @@ _read = read_or_dry_run(Version)
 class Versions(Resource):
     """A version is named by its model and itself: `get("iris", "2")`."""
 
-    def list(self, model: str | Model, *, limit: int | None = None, timeout: float | None = None) -> Listing[Version]:
+    def list(self, model: str | Model, *, limit: int | None = None, timeout: float | None = None) -> Items[Version]:
         """The versions of a model, by name."""
         return self._admin.listing(call.path("models", name(model), "versions"), Version, timeout, {"limit": limit})
 
