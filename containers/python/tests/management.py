@@ -21,7 +21,7 @@ import contract
 from contract import Breach
 
 from topsail import bundle, testing
-from topsail.container.host import modules
+from topsail.runtime import modules
 from topsail.runtime.folder import Folder, decoded
 from topsail.runtime.load import load
 

@@ -14,7 +14,7 @@ TESTS = [
     "container/test_input_type.py",
     "container/test_runner.py",
 ]
-HOST = "container/host/test_host.py::test_a_model_is_loaded_asked_and_unloaded"
+HOST = "host/test_host.py::test_a_model_is_loaded_asked_and_unloaded"
 
 
 def test_the_same_without_numpy():

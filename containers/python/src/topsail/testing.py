@@ -36,7 +36,7 @@ def run(
     what keeps it from being ready (setup or warm-up fails) is raised.
     """
     if isinstance(model, Pipeline):
-        with Local(model, input_type, input_length, retry_singly) as local:
+        with Local(model.stages, input_type, input_length, retry_singly) as local:
             local.load()
             for runner in local.runners.values():
                 warm_up(runner)

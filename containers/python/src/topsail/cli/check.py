@@ -46,7 +46,7 @@ class Check:
         self, pipeline: Pipeline, input_type: str | None, input_length: int | None, given: Sequence[Any]
     ) -> None:
         """The same for a pipeline: each stage loads and warms up, and examples go through all of them."""
-        with Local(pipeline, input_type, input_length) as local:
+        with Local(pipeline.stages, input_type, input_length) as local:
             for stage in local.stages:
                 self._step(f"load {stage.name}", 0, partial(local.load_stage, stage), partial(_taken_by, stage))
             for name, runner in local.runners.items():

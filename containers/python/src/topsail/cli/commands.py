@@ -15,7 +15,7 @@ from ..container.loading import WarmUpFailed, prepare
 from ..container.pipeline import Pipeline, description
 from ..container.pipeline.local import Local
 from ..container.runner import Runner
-from ..container.serving import serve_from, serve_host, serve_pipeline
+from ..container.serving import serve_from, serve_pipeline
 from ..container.settings import SettingsError
 from ..container.source import SourceError
 from ..output import BadInput
@@ -155,6 +155,8 @@ def _described(name: str | None) -> Pipeline:
 
 
 def _host(options: argparse.Namespace) -> int:
+    from ..host.serving import serve_host  # other containers have no use for it
+
     serve_host(options.models, give_up=options.give_up)
     return 0
 
@@ -198,7 +200,7 @@ def _points(served: Any, options: argparse.Namespace) -> list[Point]:
 
 
 def _points_of_stages(pipeline: Pipeline, options: argparse.Namespace) -> list[Point]:
-    with Local(pipeline, options.input_type, options.input_length) as local:
+    with Local(pipeline.stages, options.input_type, options.input_length) as local:
         local.load()
         examples = _examples(local.runners[local.stages[0].name], options)
         return list(bench.sweep_stages(local, examples, options.max, options.seconds))

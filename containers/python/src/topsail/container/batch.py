@@ -11,6 +11,10 @@ from .connection import Connection
 from .runner import Runner
 
 
+class Full(Exception):
+    """More batches were sent at once than the protocol allows."""
+
+
 class Batch(NamedTuple):
     """It remembers its connection: if that is lost meanwhile, the reply is dropped."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..protocol.cancel import Cancel
 from ..protocol.feedback import Feedback
-from .batch import Batch
+from .batch import Batch, Full
 from .connection import Connection
 from .feedback import FeedbackQueue
 from .requests import Disconnected, RequestQueue
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from .concurrent.calls import Calls
 
 _MOST = 4  # batches; the sidecar sends one at a time, and the next may cross a reply
-
-
-class Full(Exception):
-    """More batches were sent at once than the protocol allows."""
 
 
 class Inbox:

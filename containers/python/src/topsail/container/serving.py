@@ -128,7 +128,7 @@ def serve_from(source: Callable[[], Any], **arguments: Any) -> None:
 
         Container(load, s).run()
 
-    _start(run, arguments)
+    start(run, arguments)
 
 
 def serve_pipeline(pipeline: Pipeline, **arguments: Any) -> None:
@@ -142,26 +142,12 @@ def serve_pipeline(pipeline: Pipeline, **arguments: Any) -> None:
         devices.check(os.environ)
         process.run(pipeline, s, os.environ)
 
-    _start(run, arguments)
+    start(run, arguments)
 
 
-def serve_host(models: str | None, **arguments: Any) -> None:
-    """Serves the bundles below a folder, each from when the sidecar asks for it. It is TOPSAIL_MODELS_DIR without
-    `models`."""
-    from .host.host import Host, models_below  # model containers have no use for it
-    from .host.loader import LoaderStuck
-
-    def run(s: Settings) -> None:
-        devices.check(os.environ)
-        try:
-            Host(s, models_below(models or os.environ.get("TOPSAIL_MODELS_DIR", ""))).run()
-        except LoaderStuck as e:
-            raise SystemExit(f"topsail: {e}") from None
-
-    _start(run, arguments)
-
-
-def _start(run: Callable[[Settings], None], arguments: dict[str, Any]) -> None:
+def start(run: Callable[[Settings], None], arguments: dict[str, Any]) -> None:
+    """Runs a container of any kind with the settings of the environment and these. It raises SystemExit with a sentence
+    for people."""
     warned.show_each_once()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:

@@ -11,9 +11,9 @@ from ..protocol.errors import ProtocolError
 from ..protocol.frame import Frame
 from ..protocol.load import Load
 from ..protocol.predict import Predict
-from .batch import Batch
+from .batch import Batch, Full
 from .connection import Connection
-from .inbox import Full, Inbox
+from .inbox import Inbox
 from .poller import Poller
 from .reporter import Reporter
 from .requests import QueueFull, Unload

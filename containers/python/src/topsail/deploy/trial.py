@@ -14,8 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import topsail
-
 from ..bundle import ALONE, Bundle
 from ..runtime.trial import HOSTED, checked_in
 from .compared import Comparison
@@ -76,6 +74,6 @@ def _failed(said: str, status: int) -> str:
 def _environment() -> dict[str, str]:
     """This one's, but for where modules are looked for: the container will not have the folders of this program."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TOPSAIL_", "PYTHONPATH"))}
-    home = str(Path(topsail.__file__).parent.parent)
+    home = str(Path(__file__).parents[2])
     path = {} if home in site.getsitepackages() else {"PYTHONPATH": home}
     return kept | path | {"PYTHONDONTWRITEBYTECODE": "1"}

@@ -23,7 +23,7 @@ class InOneProcess:
     def setup(self) -> None:
         from ..container.pipeline.local import Local  # which loads what only a trial needs
 
-        self._local = Local(self._pipeline, as_served=False)
+        self._local = Local(self._pipeline.stages, as_served=False)
         self._local.load()
 
     def predict(self, inputs: Sequence[Any]) -> list[Any]:

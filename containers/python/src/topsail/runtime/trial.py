@@ -20,9 +20,9 @@ from typing import Any
 
 from ..container import source
 from ..container.dry_run import Answer, dry_run
-from ..container.host import modules
 from ..container.loading import prepare, warm_up
 from ..container.runner import Runner
+from . import modules
 from .folder import Folder, decoded
 from .load import load
 from .start import guarded

@@ -345,7 +345,7 @@ def test_queries_of_a_signature_pass_by_name():
     p = topsail.Pipeline()
     p.add(brightness, name="s0")
     p.add(described, name="s1", after=["s0", "input"])
-    with Local(p, "tensors", signature=IMAGES) as local:
+    with Local(p.stages, "tensors", signature=IMAGES) as local:
         local.load()
         query = {"image": [[1, 2], [3, 6]], "text": "a b"}
         [good, bad] = local.answer([local.query(query), [v for v in local.query(query) if v.name == "text"]])
@@ -361,7 +361,7 @@ def test_queries_of_a_signature_pass_by_name():
 def test_outputs_that_are_not_those_of_the_signature():
     p = topsail.Pipeline()
     p.add(lambda queries: [{"score": "high"} for _ in queries], name="s0")
-    with Local(p, "tensors", signature=IMAGES) as local:
+    with Local(p.stages, "tensors", signature=IMAGES) as local:
         local.load()
         [entry] = local.answer([local.query({"image": [[1, 2]], "text": ""})])
     assert entry.status == Status.MODEL_ERROR

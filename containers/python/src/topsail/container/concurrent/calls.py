@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from ...protocol.cancel import ALL, Cancel
 from ...protocol.errors import ProtocolError
-from ..batch import Batch
+from ..batch import Batch, Full
 from ..connection import Connection
-from ..inbox import Full
 from .call import Call
 from .exchange import Exchange
 from .runner import ConcurrentRunner

@@ -18,15 +18,14 @@ from ..model import Model
 from ..runner import Runner
 from ..signature import Signature
 from . import loading, stage_codec
-from .pipeline import Pipeline
 from .stage import INPUT, Stage
 
 _Payload = list[Value]
 
 
-def run(pipeline: Pipeline, inputs: Sequence[Any], input_type: str | None, input_length: int | None) -> list[Any]:
+def run(stages: Sequence[Stage], inputs: Sequence[Any], input_type: str | None, input_length: int | None) -> list[Any]:
     """See Pipeline.run_local."""
-    with Local(pipeline, input_type, input_length, as_served=False) as local:
+    with Local(stages, input_type, input_length, as_served=False) as local:
         local.load()
         return local.run(inputs)
 
@@ -49,14 +48,14 @@ class Local:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        stages: Sequence[Stage],
         input_type: str | None = None,
         input_length: int | None = None,
         retry_singly: bool = True,
         as_served: bool = True,
         signature: Signature | None = None,
     ) -> None:
-        self.stages = pipeline.stages
+        self.stages = stages
         self.runners: dict[str, Runner] = {}  # of the stages that are loaded
         self.came: dict[str, list[_Payload]] = {}  # to each stage, for the last answers
         self.took: dict[str, float] = {}  # by each stage for them, in seconds

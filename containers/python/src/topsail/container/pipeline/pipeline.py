@@ -125,7 +125,7 @@ class Pipeline:
         """
         from .local import run  # which loads what only development needs
 
-        return run(self, list(inputs), input_type, input_length)
+        return run(self.stages, list(inputs), input_type, input_length)
 
     def _sources(self, called: str, after: Any) -> tuple[str, ...]:
         if after is None:

@@ -10,9 +10,9 @@ from hosting import GATED, SUM
 from sidecar import PATIENCE
 
 from topsail.container.connection import Connection
-from topsail.container.host import loader
-from topsail.container.host.hosted_models import HostedModels
 from topsail.container.requests import RequestQueue
+from topsail.host import loader
+from topsail.host.hosted_models import HostedModels
 from topsail.protocol import load
 from topsail.protocol.constants import Kind, State, Status
 from topsail.protocol.load import Load

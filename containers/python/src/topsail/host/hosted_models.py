@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...protocol.load import Load
-from ..batch import Batch
-from ..connection import Connection
+from ..container.batch import Batch
+from ..container.connection import Connection
+from ..protocol.load import Load
 from .hosted_model import HostedModel
 
 

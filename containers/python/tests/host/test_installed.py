@@ -2,8 +2,8 @@
 
 import pytest
 
-from topsail.container.host import installed
-from topsail.container.host.installed import Installed
+from topsail.host import installed
+from topsail.host.installed import Installed
 from topsail.optional import find
 from topsail.runtime.failure import PermanentFailure
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ...metrics import REGISTRY
-from ...protocol.announce import Announced
-from ...protocol.constants import State
-from ..inbox import Inbox
-from ..lifecycle import Stopped, run
-from ..link import Link
-from ..reporter import Reporter
-from ..requests import Request, RequestQueue
-from ..settings import Settings, SettingsError
+from ..container.inbox import Inbox
+from ..container.lifecycle import Stopped, run
+from ..container.link import Link
+from ..container.reporter import Reporter
+from ..container.requests import Request, RequestQueue
+from ..container.settings import Settings, SettingsError
+from ..metrics import REGISTRY
+from ..protocol.announce import Announced
+from ..protocol.constants import State
 from . import memory
 from .bundles import Bundles
 from .hosted_model import HOST_ID

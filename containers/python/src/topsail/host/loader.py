@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from ...protocol.announce import Announced
-from ...protocol.load import Load
-from ..requests import Disconnected, Request, RequestQueue, Unload
+from ..container.requests import Disconnected, Request, RequestQueue, Unload
+from ..protocol.announce import Announced
+from ..protocol.load import Load
 from . import memory
 from .bundles import Bundles, is_clear, why_not
 from .hosted_model import HOST_ID, HostedModel, Loaded, gone, name_of

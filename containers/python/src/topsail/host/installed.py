@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 
-from ...optional import find
-from ...runtime.failure import PermanentFailure
+from ..optional import find
+from ..runtime.failure import PermanentFailure
 
 _packaging = find("packaging.requirements")  # without it, only what names one version is compared
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

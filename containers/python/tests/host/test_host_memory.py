@@ -10,7 +10,7 @@ import pytest
 from hosting import SUM, Host
 from sidecar import environment
 
-from topsail.container.host import modules
+from topsail.runtime import modules
 
 
 def test_what_a_model_takes_is_told(host):

@@ -7,13 +7,13 @@ import threading
 from types import ModuleType
 from typing import NamedTuple
 
-from ...protocol.announce import Announced
-from ...protocol.constants import State, Status
-from ...protocol.load import Load
-from ..batch import Batch
-from ..connection import Connection
-from ..runner import Runner
-from .modules import forget
+from ..container.batch import Batch
+from ..container.connection import Connection
+from ..container.runner import Runner
+from ..protocol.announce import Announced
+from ..protocol.constants import State, Status
+from ..protocol.load import Load
+from ..runtime.modules import forget
 
 HOST_ID = 0  # of the host itself, which answers nothing
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ...bundle import ALONE
-from ...output import BadInput
-from ...protocol.load import Load
-from ...runtime.failure import PermanentFailure
-from ...runtime.folder import Folder
-from ...runtime.load import load
-from .. import input_type
-from ..loading import WarmUpFailed, prepare, warm_up
-from ..settings import SettingsError
-from . import modules
+from ..bundle import ALONE
+from ..container import input_type
+from ..container.loading import WarmUpFailed, prepare, warm_up
+from ..container.settings import SettingsError
+from ..output import BadInput
+from ..protocol.load import Load
+from ..runtime import modules
+from ..runtime.failure import PermanentFailure
+from ..runtime.folder import Folder
+from ..runtime.load import load
 from .hosted_model import Loaded, name_of
 from .installed import Installed
 
