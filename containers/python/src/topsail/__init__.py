@@ -20,48 +20,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
     from . import bundle as bundle, clipper as clipper, deploy as deploy
-    from .client import (
-        AnswerCut as AnswerCut,
-        AsyncClient as AsyncClient,
-        AsyncParts as AsyncParts,
-        BadRequest as BadRequest,
-        Client as Client,
-        Conflict as Conflict,
-        Feedback as Feedback,
-        Learned as Learned,
-        NotFound as NotFound,
-        Parts as Parts,
-        Permission as Permission,
-        Prediction as Prediction,
-        ServerError as ServerError,
-        Timeout as Timeout,
-        TooManyRequests as TooManyRequests,
-        TopsailError as TopsailError,
-        Unauthorized as Unauthorized,
-        Unavailable as Unavailable,
-        UnknownApp as UnknownApp,
-    )
+    from .client import *  # noqa: F403
     from .container.pipeline import Pipeline as Pipeline
     from .container.query_session import Session as Session
     from .container.serving import serve as serve, serve_chat as serve_chat
-    from .deploy import (
-        DeployFailed as DeployFailed,
-        Deployment as Deployment,
-        deploy_bundle as deploy_bundle,
-        deploy_chat as deploy_chat,
-        deploy_host as deploy_host,
-        deploy_lightgbm as deploy_lightgbm,
-        deploy_onnx as deploy_onnx,
-        deploy_pipeline as deploy_pipeline,
-        deploy_pmml as deploy_pmml,
-        deploy_pyspark as deploy_pyspark,
-        deploy_python_function as deploy_python_function,
-        deploy_r as deploy_r,
-        deploy_sklearn as deploy_sklearn,
-        deploy_tensorflow as deploy_tensorflow,
-        deploy_torch as deploy_torch,
-        deploy_xgboost as deploy_xgboost,
-    )
+    from .deploy import *  # noqa: F403
     from .metrics import (
         Counter as Counter,
         Gauge as Gauge,
