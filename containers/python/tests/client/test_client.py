@@ -154,6 +154,16 @@ def test_everything_in_an_answer(gateway, client):
     assert client.predict("app", [1]) == topsail.Prediction(1, False, 7, raw=ANSWER)
 
 
+def test_a_large_input(gateway, client):
+    """It is not copied to be sent, and the connection is used again."""
+    text = "x" * (3 << 20)
+    gateway.say((200, ANSWER | {"output": text}))
+    assert client.predict("app", text).output == text
+    assert client.predict("app", [1]).output == 1
+    assert [b["input"] for b in gateway.bodies()] == [text, [1]]
+    assert len({h.client for h in gateway.heard}) == 1
+
+
 def test_feedback(gateway, client):
     gateway.always = 200, LEARNED
     got = client.feedback("app", 0, query_id=7, user="ann", context="shoes")

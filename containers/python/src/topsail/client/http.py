@@ -3,12 +3,14 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 _MOST_HEAD = 1 << 16  # bytes, of the head of an answer, and of what is said beside a chunk
 _LARGE = 1 << 16  # bytes of a body
+_NO_BODY = (204, 304)  # whatever is said of its length
 _WITH_BODY = ("POST", "PUT", "PATCH")  # say the length of a body even if there is none
 
 
@@ -62,8 +64,8 @@ class Reader:
         self.ended = False
         self._lasting = False
         self._came, self._at = b"", 0  # what has come last, and how much of it is read
-        self._left = 0  # bytes of the body or the chunk
-        self._step: Callable[[], bytes | None] = self._head
+        self._over = False  # no more comes
+        self._pieces = self._read()
 
     @property
     def reusable(self) -> bool:
@@ -73,109 +75,77 @@ class Reader:
     def feed(self, data: bytes) -> bytes:
         """Takes what has come, nothing at the connection's end, and gives what of the body is in it. It raises
         NotHttp."""
-        if not data:
-            self._disconnected()
+        self._over = not data
         self._came, self._at = self._came[self._at :] + data, 0
-        pieces = []
-        while not self.ended and (piece := self._step()) is not None:
-            pieces.append(piece)
-        return b"".join(pieces)
-
-    def _disconnected(self) -> None:
-        if self._step != self._endless:
+        body = b"".join(iter(partial(next, self._pieces, None), None))
+        if self._over and not self.ended:
             raise NotHttp("it ended within the answer" if self.status else "it ended without an answer")
+        return body
+
+    def _read(self) -> Iterator[bytes | None]:
+        """The pieces of the body, and None wherever more has to come."""
+        while not self.status:
+            self._begin((yield from self._until(b"\r\n\r\n")))
+        length = "0" if self.status in _NO_BODY else self.headers.get("content-length")
+        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
+            yield from self._chunks()
+        elif length is None:
+            yield from self._rest()
+        elif length.isdecimal() and len(length) < 19:
+            yield from self._next(int(length))
+        else:
+            raise NotHttp(f"this is no length: {length[:100]!r}")
         self.ended = True
 
-    # Each step takes from what has come, and gives what of the body was in it, or None if it needs more.
-
-    def _head(self) -> bytes | None:
-        if (text := self._until(b"\r\n\r\n")) is None:
-            return None
-        first, *lines = text.decode("latin-1").split("\r\n")
+    def _begin(self, head: bytes) -> None:
+        first, *lines = head.decode("latin-1").split("\r\n")
         status = first[9:12]
         if not first.startswith("HTTP/1.") or not status.isdecimal():
             raise NotHttp(f"this is no answer of HTTP/1.1: {first[:100]!r}")
         if status.startswith("1"):  # and the answer is still to come
-            return b""
+            return
         for line in lines:
             name, _, value = line.partition(":")
             self.headers.setdefault(name.lower(), value.strip())
-        self.status = int(status)
         said = self.headers.get("connection", "").lower()
         self._lasting = "keep-alive" in said if first.startswith("HTTP/1.0") else "close" not in said
-        self._step = self._body()
-        return b""
+        self.status = int(status)
 
-    def _body(self) -> Callable[[], bytes | None]:
-        """How the body is read, by what the head says of its end."""
-        length = self.headers.get("content-length")
-        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
-            return self._chunk_size
-        if length is None and self.status not in (204, 304):
-            self._lasting = False
-            return self._endless
-        if length is not None and not (length.isdecimal() and len(length) < 19):
-            raise NotHttp(f"this is no length: {length[:100]!r}")
-        self._left = 0 if self.status in (204, 304) else int(length or 0)
-        self.ended = self._left == 0
-        return self._sized
+    def _chunks(self) -> Iterator[bytes | None]:
+        while size := _size((yield from self._until(b"\r\n"))):
+            yield from self._next(size)
+            if (yield from self._until(b"\r\n")):
+                raise NotHttp("a chunk is longer than its size")
+        while (yield from self._until(b"\r\n")):
+            pass  # a trailer
 
-    def _sized(self) -> bytes | None:
-        piece = self._taken()
-        self.ended = self._left == 0
-        return piece
+    def _next(self, left: int) -> Iterator[bytes | None]:
+        while left:
+            piece = self._came[self._at : self._at + left]
+            self._at += len(piece)
+            left -= len(piece)
+            yield piece or None
 
-    def _endless(self) -> bytes | None:
-        self._left = len(self._came)
-        return self._taken()
+    def _rest(self) -> Iterator[bytes | None]:
+        """What comes until the connection ends."""
+        self._lasting = False
+        while not self._over:
+            yield from self._next(len(self._came) - self._at)
+            yield None
 
-    def _chunk_size(self) -> bytes | None:
-        if (line := self._until(b"\r\n")) is None:
-            return None
-        size = line.partition(b";")[0].strip()  # what follows are extensions
-        try:
-            self._left = int(size, 16) if size.isalnum() else -1
-        except ValueError:
-            self._left = -1
-        if self._left < 0:
-            raise NotHttp(f"this is no size of a chunk: {size[:100]!r}")
-        self._step = self._chunk if self._left else self._trailer
-        return b""
-
-    def _chunk(self) -> bytes | None:
-        piece = self._taken()
-        if self._left == 0:
-            self._step = self._chunk_end
-        return piece
-
-    def _chunk_end(self) -> bytes | None:
-        if (line := self._until(b"\r\n")) is None:
-            return None
-        if line:
-            raise NotHttp("a chunk is longer than its size")
-        self._step = self._chunk_size
-        return b""
-
-    def _trailer(self) -> bytes | None:
-        if (line := self._until(b"\r\n")) is None:
-            return None
-        self.ended = not line
-        return b""
-
-    def _taken(self) -> bytes | None:
-        """What has come of the bytes that are left."""
-        piece = self._came[self._at : self._at + self._left]
-        self._at += len(piece)
-        self._left -= len(piece)
-        return piece or None
-
-    def _until(self, end: bytes) -> bytes | None:
-        """What has come before this end, if it has."""
-        found = self._came.find(end, self._at, self._at + _MOST_HEAD)
-        if found < 0 and len(self._came) - self._at < _MOST_HEAD:
-            return None
-        if found < 0:
-            raise NotHttp(f"its head has more than {_MOST_HEAD} bytes")
-        text = self._came[self._at : found]
-        self._at = found + len(end)
+    def _until(self, end: bytes) -> Generator[None, None, bytes]:
+        while (found := self._came.find(end, self._at, self._at + _MOST_HEAD)) < 0:
+            if len(self._came) - self._at >= _MOST_HEAD:
+                raise NotHttp(f"its head has more than {_MOST_HEAD} bytes")
+            yield None
+        text, self._at = self._came[self._at : found], found + len(end)
         return text
+
+
+def _size(line: bytes) -> int:
+    """That of a chunk; extensions may follow it."""
+    size = line.partition(b";")[0].strip()
+    try:
+        return int(size if size.isalnum() else b"none", 16)
+    except ValueError:
+        raise NotHttp(f"this is no size of a chunk: {size[:100]!r}") from None
