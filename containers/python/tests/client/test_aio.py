@@ -215,7 +215,7 @@ def test_thousands_under_way(files):
             threads = threading.active_count()
             asked = asyncio.gather(*(client.predict("app", [i]) for i in range(2000)))
             await asyncio.wait_for(server.all.wait(), PATIENCE)
-            assert threading.active_count() == threads
+            assert threading.active_count() <= threads
             assert len(await asked) == 2000
 
     asyncio.run(main())
@@ -247,7 +247,7 @@ def test_streams_without_threads():
             assert [await anext(logs) for _ in range(3)] == ["event: hello", "data: {}", ""]
             waiting = [asyncio.ensure_future(s.__anext__()) for s in (events, logs)]
             assert (await client.predict("app", [1])).output == 1
-            assert threading.active_count() == threads
+            assert threading.active_count() <= threads
             waiting[0].cancel()
             await asyncio.wait_for(server.left.wait(), PATIENCE)  # the cancelled one has closed its connection
             await logs.aclose()
