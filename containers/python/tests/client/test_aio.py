@@ -127,6 +127,10 @@ def test_turns_that_are_given_up(gateway):
         for timeout in (0, 0.01):
             with pytest.raises(topsail.Timeout, match="more than 1 calls were under way"):
                 await client.predict("app", [1], timeout=timeout)
+        late = asyncio.create_task(client.predict("app", [1]))
+        await asyncio.sleep(0)
+        next(iter(client._gateway._connections._turns)).set_exception(TimeoutError())
+        late.cancel()
         waiting = [asyncio.create_task(client.predict("app", [i])) for i in (2, 3, 4)]
         await asyncio.sleep(0)
         waiting[0].cancel()
@@ -135,8 +139,9 @@ def test_turns_that_are_given_up(gateway):
         waiting[1].cancel()
         assert (await waiting[2]).output == 1
         assert (await client.predict("app", [5])).output == 1
-        ended = await asyncio.gather(slow, *waiting[:2], return_exceptions=True)
-        assert [type(e) for e in ended] == [asyncio.CancelledError] * 3
+        ended = await asyncio.gather(slow, late, *waiting[:2], return_exceptions=True)
+        assert [type(e) for e in ended] == [asyncio.CancelledError] * 4
+        assert client._gateway._connections._free == 1
 
     run(gateway, use, concurrency=1)
     assert [b["input"] for b in gateway.bodies()] == [[0], [4], [5]]

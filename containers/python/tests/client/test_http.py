@@ -34,6 +34,7 @@ ANSWERS = [  # as they come; the status and body that they are; whether the conn
     (b"HTTP/1.1 200\r\ncontent-length:  0 \r\n\r\n", 200, b"", True),
     (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 No\r\n\r\n", 204, b"", True),
     (b"HTTP/1.1 304 Not\r\nContent-Length: 9\r\n\r\n", 304, b"", True),
+    (b"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", 204, b"", True),
     (b"HTTP/1.1 503 Not\r\nConnection: Close\r\nContent-Length: 1\r\n\r\nx", 503, b"x", False),
     (b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, b"x", False),
     (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", 200, b"x", True),

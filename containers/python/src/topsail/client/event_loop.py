@@ -73,7 +73,7 @@ class AwaitedConnection(asyncio.Protocol):
             raise self._lost
         came = b"".join(self._came)
         self._came.clear()
-        if self._unread > _MOST_UNREAD:
+        if self._unread > _MOST_UNREAD and not self._ended:
             self._transport.resume_reading()
         self._unread = 0
         return came
@@ -93,7 +93,7 @@ class AwaitedConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._came.append(data)
         self._unread += len(data)
-        if self._unread > _MOST_UNREAD:
+        if self._unread > _MOST_UNREAD >= self._unread - len(data):
             self._transport.pause_reading()
         self._wake()
 
@@ -193,7 +193,7 @@ class LoopConnections:
             busy = f"more than {self._most} calls were under way"
             raise Timeout(f"{self._name} did not answer in time; {busy}") from None
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it came with the cancellation
+            if not turn.cancelled() and turn.exception() is None:  # it came with the cancellation
                 self._leave()
             raise
         finally:

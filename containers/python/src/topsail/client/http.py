@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 _MOST_HEAD = 1 << 16  # bytes, of the head of an answer, and of what is said beside a chunk
 _LARGE = 1 << 16  # bytes of a body
-_NO_BODY = (204, 304)  # whatever is said of its length
+_NO_BODY = (204, 304)  # whatever their heads say
 _WITH_BODY = ("POST", "PUT", "PATCH")  # say the length of a body even if there is none
 
 
@@ -86,15 +86,8 @@ class Reader:
         """The pieces of the body, and None wherever more has to come."""
         while not self.status:
             self._begin((yield from self._until(b"\r\n\r\n")))
-        length = "0" if self.status in _NO_BODY else self.headers.get("content-length")
-        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
-            yield from self._chunks()
-        elif length is None:
-            yield from self._rest()
-        elif length.isdecimal() and len(length) < 19:
-            yield from self._next(int(length))
-        else:
-            raise NotHttp(f"this is no length: {length[:100]!r}")
+        if self.status not in _NO_BODY:
+            yield from self._body()
         self.ended = True
 
     def _begin(self, head: bytes) -> None:
@@ -110,6 +103,16 @@ class Reader:
         said = self.headers.get("connection", "").lower()
         self._lasting = "keep-alive" in said if first.startswith("HTTP/1.0") else "close" not in said
         self.status = int(status)
+
+    def _body(self) -> Iterator[bytes | None]:
+        length = self.headers.get("content-length")
+        if self.headers.get("transfer-encoding", "").lower().endswith("chunked"):
+            return self._chunks()
+        if length is None:
+            return self._rest()
+        if length.isdecimal() and len(length) < 19:
+            return self._next(int(length))
+        raise NotHttp(f"this is no length: {length[:100]!r}")
 
     def _chunks(self) -> Iterator[bytes | None]:
         while size := _size((yield from self._until(b"\r\n"))):
