@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from . import requests
 from .admin.connection import Admin
 from .admin.resources import Resources
-from .answers import Learned, Prediction
 from .channel import Channel
 from .connections import Connections
 from .event_loop import LoopConnections, connect, sleep
 from .items import AsyncItems
 from .parts import AsyncParts
-from .requests import Feedback
+from .sync import Client
 from .target import Target, targets
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaited(call: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The same call, of a client that gives what is to be awaited."""
+
+    @wraps(call)
+    async def awaited(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        coroutine: Any = call(self, *arguments, **options)
+        answer: T = await coroutine
+        return answer
+
+    return awaited
+
+
+def _giving(kind: type[T], call: Callable[Concatenate[Any, P], Any]) -> Callable[Concatenate[Any, P], T]:
+    """The same call, of a client that gives this kind."""
+    return call
 
 
 class AsyncClient(Resources):
@@ -48,6 +66,8 @@ class AsyncClient(Resources):
     usage: Any
     events: Any
 
+    _given, _parts = staticmethod(lambda coroutine: coroutine), AsyncParts
+
     def __init__(
         self,
         url: str | None = None,
@@ -64,98 +84,14 @@ class AsyncClient(Resources):
         gateway, management = targets(url, admin_url, key, timeout, ca_file, verify)
         most = min(concurrency, _files() // 2)
         self._gateway, self._management = _channel(gateway, most), _channel(management, most)
-        super().__init__(Admin(self._management, lambda awaited: awaited, AsyncItems))
+        super().__init__(Admin(self._management, self._given, AsyncItems))
 
-    async def predict(
-        self,
-        app: str,
-        input: Any,
-        *,
-        user: str | int | None = None,
-        context: str | int | None = None,
-        version: str | None = None,
-        candidate_models: Sequence[str] | None = None,
-        explain: bool = False,
-        salt: str | int | None = None,
-        no_cache: bool = False,
-        priority: int | None = None,
-        timeout: float | None = None,
-    ) -> Prediction:
-        """See Client.predict."""
-        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
-        options |= {"candidate_models": candidate_models}
-        return await self._gateway.send(requests.predict(app, input, options), timeout)
-
-    def stream(
-        self,
-        app: str,
-        input: Any,
-        *,
-        user: str | int | None = None,
-        context: str | int | None = None,
-        version: str | None = None,
-        candidate_models: Sequence[str] | None = None,
-        explain: bool = False,
-        salt: str | int | None = None,
-        no_cache: bool = False,
-        priority: int | None = None,
-        timeout: float | None = None,
-    ) -> AsyncParts:
-        """See Client.stream: `async for part in client.stream("chat", "hello")`."""
-        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
-        options |= {"candidate_models": candidate_models}
-        return AsyncParts(self._gateway.parts(requests.predict(app, input, options), timeout))
-
-    async def predict_batch(
-        self,
-        app: str,
-        inputs: Iterable[Any],
-        *,
-        user: str | int | None = None,
-        context: str | int | None = None,
-        version: str | None = None,
-        candidate_models: Sequence[str] | None = None,
-        explain: bool = False,
-        salt: str | int | None = None,
-        no_cache: bool = False,
-        priority: int | None = None,
-        timeout: float | None = None,
-    ) -> list[Prediction]:
-        """See Client.predict_batch."""
-        options: dict[str, Any] = {"user": user, "context": context, "version": version, "salt": salt}
-        options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
-        options |= {"candidate_models": candidate_models}
-        return await self._gateway.send(requests.predict_batch(app, inputs, options), timeout)
-
-    async def feedback(
-        self,
-        app: str,
-        label: Any = None,
-        *,
-        reward: float | None = None,
-        query_id: int | None = None,
-        input: Any = None,
-        user: str | int | None = None,
-        context: str | int | None = None,
-        feedback_id: str | int | None = None,
-        timeout: float | None = None,
-    ) -> Learned:
-        """See Client.feedback."""
-        item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
-        item |= {"input": input, "user": user, "context": context}
-        return await self._gateway.send(requests.feedback(app, item), timeout)
-
-    async def feedback_batch(
-        self, app: str, items: Iterable[Feedback], *, timeout: float | None = None
-    ) -> list[Learned]:
-        """See Client.feedback_batch."""
-        return await self._gateway.send(requests.feedback_batch(app, items), timeout)
-
-    async def health(self, *, timeout: float | None = None) -> bool:
-        """See Client.health."""
-        return await self._gateway.send_once(requests.health(), timeout)
+    predict = _awaited(Client.predict)
+    stream = _giving(AsyncParts, Client.stream)
+    predict_batch = _awaited(Client.predict_batch)
+    feedback = _awaited(Client.feedback)
+    feedback_batch = _awaited(Client.feedback_batch)
+    health = _awaited(Client.health)
 
     @property
     def url(self) -> str:

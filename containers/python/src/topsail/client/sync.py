@@ -42,6 +42,8 @@ class Client(Resources, ClipperNames):
     refuses because it cannot serve now, are repeated meanwhile where that does no harm.
     """
 
+    _given, _parts = staticmethod(finished), Parts  # what calls return; those of AsyncClient are the same
+
     def __init__(
         self,
         url: str | None = None,
@@ -81,7 +83,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return finished(self._gateway.send(requests.predict(app, input, options), timeout))
+        return self._given(self._gateway.send(requests.predict(app, input, options), timeout))
 
     def stream(
         self,
@@ -108,7 +110,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return Parts(self._gateway.parts(requests.predict(app, input, options), timeout))
+        return self._parts(self._gateway.parts(requests.predict(app, input, options), timeout))
 
     def predict_batch(
         self,
@@ -130,7 +132,7 @@ class Client(Resources, ClipperNames):
         options: dict[str, Any] = {"uid": user, "context": context, "version": version, "salt": salt}
         options |= {"explain": explain or None, "no_cache": no_cache or None, "priority": priority}
         options |= {"candidate_models": candidate_models}
-        return finished(self._gateway.send(requests.predict_batch(app, inputs, options), timeout))
+        return self._given(self._gateway.send(requests.predict_batch(app, inputs, options), timeout))
 
     def feedback(
         self,
@@ -152,15 +154,15 @@ class Client(Resources, ClipperNames):
         """
         item = {"label": label, "reward": reward, "query_id": query_id, "feedback_id": feedback_id}
         item |= {"input": input, "user": user, "context": context}
-        return finished(self._gateway.send(requests.feedback(app, item), timeout))
+        return self._given(self._gateway.send(requests.feedback(app, item), timeout))
 
     def feedback_batch(self, app: str, items: Iterable[Feedback], *, timeout: float | None = None) -> list[Learned]:
         """Many pieces of feedback, dicts with the arguments of `feedback`. One bad piece refuses all."""
-        return finished(self._gateway.send(requests.feedback_batch(app, items), timeout))
+        return self._given(self._gateway.send(requests.feedback_batch(app, items), timeout))
 
     def health(self, *, timeout: float | None = None) -> bool:
         """Whether new queries should go to this gateway; False while it stops. It raises if there is none."""
-        return finished(self._gateway.send_once(requests.health(), timeout))
+        return self._given(self._gateway.send_once(requests.health(), timeout))
 
     @property
     def url(self) -> str:
