@@ -32,6 +32,12 @@ func Redact(v *serving.Version) *serving.Version {
 	return &shown
 }
 
+// address is a URL in a text, up to a space or the end of a quotation.
+var address = regexp.MustCompile(`[a-z0-9+.-]+://[^\s"\\]+`)
+
+// RedactURLs is a text without the secrets of the URLs in it.
+func RedactURLs(text string) string { return address.ReplaceAllStringFunc(text, RedactURL) }
+
 // credentials are what a URL has in front of its host.
 var credentials = regexp.MustCompile(`://[^/?#]*@`)
 

@@ -33,6 +33,14 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+func TestRedactURLs(t *testing.T) {
+	text := `cd /srv && python m.py --from="https://u:s3cret@models.example/m" --bundle s3::https://models.example/b?sig=s3cret --more?`
+	want := `cd /srv && python m.py --from="https://(hidden)@models.example/m" --bundle s3::https://models.example/b?(hidden) --more?`
+	if got := catalog.RedactURLs(text); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestRedactURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                                  "",
