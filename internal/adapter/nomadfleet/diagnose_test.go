@@ -3,12 +3,8 @@
 package nomadfleet
 
 import (
-	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/nomad/api"
@@ -43,27 +39,6 @@ func TestDiagnose(t *testing.T) {
 	}
 	if list, err := open(t, settings(t)).list(t.Context()); err != nil || strings.Contains(jobNames(list), "probe") {
 		t.Errorf("the plan left %s, error %v", jobNames(list), err)
-	}
-}
-
-// TestDiagnoseWhileAllocationsChange: for a moment Nomad takes two allocations to hold
-// the same port, and no node to have room.
-func TestDiagnoseWhileAllocationsChange(t *testing.T) {
-	t.Parallel()
-	r, _ := record(t, "")
-	var plans atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if !strings.HasSuffix(req.URL.Path, "/plan") || plans.Add(1) > 2 {
-			r.ServeHTTP(w, req)
-			return
-		}
-		fmt.Fprintf(w, `{"FailedTGAllocs": {%q: {"NodesEvaluated": 1, "DimensionExhausted": {"network: port collision": 1}}}}`, jobs.Group)
-	}))
-	t.Cleanup(server.Close)
-	f := open(t, settings(t))
-	f.client = client(t, server.URL)
-	if d, err := f.Diagnose(t.Context()); err != nil || d.Lacking != "" || plans.Load() != 3 {
-		t.Errorf("got %q after %d plans, error %v", d.Lacking, plans.Load(), err)
 	}
 }
 

@@ -2,7 +2,9 @@ package nomadfleet
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,6 +80,28 @@ func TestNoRoom(t *testing.T) {
 		after(t, 0, f)
 		if job := after(t, time.Second, f); job.Running != 3 || job.Problem != "" {
 			t.Errorf("got %d that run, and the problem %q; want 3, and none", job.Running, job.Problem)
+		}
+	})
+}
+
+// TestDiagnoseWhileAllocationsChange: for a moment Nomad takes two allocations to hold
+// the same port, and no node to have room.
+func TestDiagnoseWhileAllocationsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newFakeNomad(t)
+		plans := 0
+		n.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/plan") {
+				return false
+			}
+			if plans++; plans > 2 {
+				return false
+			}
+			fmt.Fprintf(w, `{"FailedTGAllocs": {%q: {"NodesEvaluated": 1, "DimensionExhausted": {"network: port collision": 1}}}}`, jobs.Group)
+			return true
+		})
+		if d, err := n.fleet("").Diagnose(t.Context()); err != nil || d.Lacking != "" || plans != 3 {
+			t.Errorf("got %q after %d plans, error %v", d.Lacking, plans, err)
 		}
 	})
 }
