@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -15,32 +17,36 @@ const (
 	managementFile = "${NOMAD_TASK_DIR}/management"
 )
 
-// runBundle makes t run a bundle: the topsail program unpacks it, sees to its
-// environment, and becomes its runtime.
-func (t *task) runBundle(s Spec) {
-	c, p := s.Version.Container, s.Settings.Program
-	source := bundleSource(c, s.Settings)
-	t.Command, t.Args = p.Source, []string{"runtime", "--bundle", "${NOMAD_TASK_DIR}/bundle.zip", "--digest", c.Bundle}
+// bundleArgs have the topsail program unpack a bundle, see to its environment, and become its runtime.
+func bundleArgs(c serving.Container, driver string, s Settings) []string {
+	args := []string{"runtime"}
+	if bundleSource(c, s) != "" {
+		args = append(args, "--bundle", "${NOMAD_TASK_DIR}/bundle.zip")
+	} else {
+		args = append(args, s.managementArgs()...)
+	}
+	args = append(args, "--digest", c.Bundle)
+	if work := workDir(driver, s); work != "" {
+		args = append(args, "--work", work)
+	}
+	return args
+}
+
+// prepareBundle has what a bundle needs be where its task runs.
+func prepareBundle(t *api.Task, c serving.Container, s Settings) {
+	source := bundleSource(c, s)
 	if source == "" {
-		t.Args = append([]string{"runtime"}, s.Settings.managementArgs()...)
-		t.Args = append(t.Args, "--digest", c.Bundle)
-		t.Management = true
+		knowManagement(t)
 	}
-	switch {
-	case t.Driver == "docker": // the stock image's entrypoint is the program
-		t.Image, t.Command = s.Settings.RuntimeImage, ""
-		t.keepWork(s.Settings.WorkDir)
-	case p.fetched():
-		t.Command = "${NOMAD_TASK_DIR}/topsail"
-		t.Artifacts = append(t.Artifacts, p.artifact())
-	}
-	if work := cmp.Or(t.KeptIn, s.Settings.WorkDir); work != "" {
-		t.Args = append(t.Args, "--work", work)
+	if t.Driver == docker {
+		keepWork(t, s)
+	} else {
+		t.Artifacts = append(t.Artifacts, s.Program.artifacts()...)
 	}
 	if source != "" {
-		t.Artifacts = append(t.Artifacts, artifact{
-			Artifact: serving.Artifact{Source: source, Checksum: c.Bundle, Destination: bundleFile}, Mode: "file", Whole: true,
-		})
+		bundle := newArtifact(source, c.Bundle, bundleFile, "file")
+		bundle.GetterOptions["archive"] = "false" // it is not unpacked
+		t.Artifacts = append(t.Artifacts, bundle)
 	}
 }
 
@@ -51,10 +57,22 @@ const (
 	dockerVolume = "topsail-bundles"
 )
 
-// keepWork keeps environments from one container to the next: those with CUDA take
+// workDir is where a task keeps what bundles need; empty where that is for the program to say.
+func workDir(driver string, s Settings) string {
+	if driver == docker {
+		return cmp.Or(s.WorkDir, dockerWork)
+	}
+	return s.WorkDir
+}
+
+// keepWork keeps environments on the node from one container of docker to the next: those with CUDA take
 // minutes to install.
-func (t *task) keepWork(dir string) {
-	t.KeptIn, t.KeptFrom = cmp.Or(dir, dockerWork), cmp.Or(dir, dockerVolume)
+func keepWork(t *api.Task, s Settings) {
+	if s.WorkDir != "" {
+		t.Config["volumes"] = []string{s.WorkDir + ":" + s.WorkDir}
+	} else {
+		t.Config["mount"] = []map[string]any{{"type": "volume", "source": dockerVolume, "target": dockerWork}}
+	}
 }
 
 // bundleSource is the URL of a bundle where one is configured. Else the node fetches it
@@ -86,18 +104,13 @@ func FetchesBundles(v *serving.Version) bool {
 	return v.Host != nil || v.Container.Bundle != "" && v.Container.BundleURL == ""
 }
 
-// artifact is the program as nodes fetch it.
-func (p Program) artifact() artifact {
-	return artifact{Artifact: serving.Artifact{Source: p.Source, Checksum: p.Checksum, Destination: "local/topsail"}, Mode: "file"}
-}
-
 // checkBundle says why no job can run the version's bundle, or nil.
 func checkBundle(v *serving.Version, s Settings) error {
 	c := v.Container
 	switch {
 	case c.Bundle == "":
 		return nil
-	case (c.Driver == "docker" || c.Driver == "" && s.Driver == "docker") && s.RuntimeImage == "":
+	case (c.Driver == docker || c.Driver == "" && s.Driver == docker) && s.RuntimeImage == "":
 		return errors.New("with the driver \"docker\" bundles run in an image that has topsail and Python: set jobs.runtime_image, or give the version another driver")
 	}
 	return nil

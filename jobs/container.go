@@ -1,94 +1,113 @@
 package jobs
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// safeName names a variable or an item that stands unquoted in a template of Nomad.
-var safeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-// newContainer is the task of the version's own command, if it has one.
-func newContainer(s Spec) *task {
-	c, r := s.Version.Container, s.Version.Resources
+// newContainer is the task that runs the version's command or bundle; nil where its container runs by itself.
+func newContainer(s Spec) *api.Task {
+	v, c := s.Version, s.Version.Container
 	if c.Addr != "" {
 		return nil
 	}
-	env := containerEnv(s.Version)
+	c.Env = containerEnv(v)
 	if c.Listens() {
-		c.Env = env
 		c = c.WithPort(portOf(c))
-		env = c.Env
 	}
-	t := &task{
-		Driver: c.Driver, Image: c.Image, Dir: directory(c.Dir), Env: env,
-		CPU: r.CPU, MemoryMB: r.MemoryMB, GPU: r.GPU, Secrets: c.Secrets,
+	driver := driverOf(c, s.Settings)
+	t := newTask(Container, driver, containerCommand(c, driver, s.Settings), s.Settings)
+	t.Env = c.Env
+	t.Resources = &api.Resources{CPU: new(cmp.Or(v.Resources.CPU, s.Settings.CPU)), MemoryMB: new(containerMemory(v, driver, s.Settings))}
+	if driver == docker && c.Port != 0 {
+		mapPort(t)
 	}
-	if c.Port != 0 {
-		t.Port = portLabel
-	}
-	if len(c.Command) > 0 {
-		t.Command, t.Args = c.Command[0], c.Command[1:]
-	}
-	if c.Image != "" {
-		t.Driver = "docker"
-	}
-	set(&t.Driver, s.Settings.Driver)
-	set(&t.CPU, s.Settings.CPU)
-	if h := s.Version.Host; h != nil {
-		set(&t.MemoryMB, h.MemoryMB+h.MemoryMB/4) // a version that is being loaded may be larger than it was expected
-	}
-	set(&t.MemoryMB, max(s.Settings.MemoryMB, leastMemory(t)))
-	if r.GPU.Count > 0 {
-		set(&t.GPU.Device, "nvidia/gpu")
-		t.GPU.Device, t.Slice = sliced(t.GPU.Device)
-		t.Runtime = r.GPU.Runtime
-		set(&t.Runtime, "nvidia")
-		t.OnlyGiven = t.Driver != "docker" && isNVIDIA(t.GPU.Device)
-	}
+	giveGPUs(t, v.Resources.GPU)
 	if c.Bundle != "" {
-		t.runBundle(s)
+		prepareBundle(t, c, s.Settings)
 	}
 	for _, a := range c.Artifacts {
-		set(&a.Destination, "local/")
-		t.Artifacts = append(t.Artifacts, artifact{Artifact: a, Mode: "any"})
+		t.Artifacts = append(t.Artifacts, newArtifact(a.Source, a.Checksum, cmp.Or(a.Destination, "local/"), "any"))
+	}
+	if role := s.Settings.VaultRole; role != "" {
+		t.Vault = &api.Vault{Role: role}
+	}
+	if len(c.Secrets) > 0 {
+		t.Templates = append(t.Templates, newSecrets(ID(v.ModelID), c.Secrets))
 	}
 	return t
 }
 
+// driverOf is the driver of a version's container.
+func driverOf(c serving.Container, s Settings) string {
+	if c.Image != "" {
+		return docker
+	}
+	return cmp.Or(c.Driver, s.Driver)
+}
+
+// containerCommand is what a version's container runs.
+func containerCommand(c serving.Container, driver string, s Settings) command {
+	run := command{image: c.Image, dir: directory(c.Dir)}
+	switch {
+	case c.Bundle != "":
+		run.args = bundleArgs(c, driver, s)
+		if driver == docker { // the stock image's entrypoint is the program
+			run.image = s.RuntimeImage
+		} else {
+			run.program = s.Program.path()
+		}
+	case len(c.Command) > 0:
+		run.program, run.args = c.Command[0], c.Command[1:]
+	}
+	return run
+}
+
+// containerMemory is the memory of a version's container, in MiB. A version that a host is loading may be larger than
+// it was expected.
+func containerMemory(v *serving.Version, driver string, s Settings) int {
+	loaded := 0
+	if v.Host != nil {
+		loaded = v.Host.MemoryMB + v.Host.MemoryMB/4
+	}
+	return cmp.Or(v.Resources.MemoryMB, loaded, max(s.MemoryMB, leastMemory(v.Resources.GPU, driver)))
+}
+
 // leastMemory is what a container gets at the least, in MiB, unless its version says
 // otherwise: CUDA's libraries alone take gigabytes, and an image brings what is large.
-func leastMemory(t *task) int {
+func leastMemory(gpu serving.GPU, driver string) int {
 	switch {
-	case t.GPU.Count > 0:
+	case gpu.Count > 0:
 		return 4096
-	case t.Driver == "docker":
+	case driver == docker:
 		return 1024
 	}
 	return 0
 }
 
-// isNVIDIA says whether a device is one that Nomad's plugin for NVIDIA gives: a vendor
-// may be left out.
-func isNVIDIA(device string) bool {
-	return device == "gpu" || strings.HasPrefix(device, "nvidia/")
-}
+// safeName names a variable or an item that stands unquoted in a template of Nomad.
+var safeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// profile is that of a slice of MIG, as a device is named by it.
-var profile = regexp.MustCompile(`^((?:nvidia/)?gpu)/((?:\d+c\.)?\d+g\.\d+gb[+.a-z]*)$`)
-
-// sliced is a device, and what the model of its slices ends with: Nomad's plugin names
-// those by the product as well, as "NVIDIA A100-SXM4-80GB MIG 1g.10gb".
-func sliced(device string) (whole, slice string) {
-	found := profile.FindStringSubmatch(device)
-	if found == nil {
-		return device, ""
+// newSecrets gives a task of a job variables from items of the Nomad variable that the job may read.
+func newSecrets(job string, secrets map[string]string) *api.Template {
+	var text strings.Builder
+	fmt.Fprintf(&text, "{{ with nomadVar \"nomad/jobs/%s\" }}\n", job)
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		fmt.Fprintf(&text, "%s={{ .%s.Value | toJSON }}\n", name, secrets[name])
 	}
-	return found[1], " MIG " + regexp.QuoteMeta(found[2]) + "$"
+	text.WriteString("{{ end }}\n")
+	t := newVariables("topsail.env", text.String())
+	t.ErrMissingKey = new(true)
+	return t
 }
 
 // containerEnv is what a container is told, as in local mode.

@@ -1,4 +1,3 @@
-// Package jobs makes the Nomad job of a model version: HCL from templates, with
-// every text of a version quoted so that Nomad reads exactly that text. What runs
-// it is in internal/adapter/nomadfleet; why it looks as it does is in docs/adr/0009-jobs.md.
+// Package jobs makes the Nomad job of a model version, of the structs of Nomad's API: every text of a version is
+// in it as it is. What runs it is in internal/adapter/nomadfleet; why it looks as it does is in docs/adr/0009-jobs.md.
 package jobs

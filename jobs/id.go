@@ -21,7 +21,7 @@ const (
 const (
 	MetaModel      = "topsail_model"
 	MetaVersion    = "topsail_version"
-	MetaGeneration = "topsail_generation" // of the templates
+	MetaGeneration = "topsail_generation" // see Generation
 	MetaSettings   = "topsail_settings"   // hash of the settings
 	MetaSpec       = "topsail_spec"       // see Hash
 )

@@ -3,6 +3,8 @@ package jobs
 import (
 	"strconv"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -24,4 +26,10 @@ func addrOf(c serving.Container) string {
 		return "${NOMAD_ADDR_" + portLabel + "}"
 	}
 	return "127.0.0.1:" + portOf(c)
+}
+
+// mapPort gives a task of docker a network of its own, of which that one port is mapped; others are in the node's.
+func mapPort(t *api.Task) {
+	delete(t.Config, "network_mode")
+	t.Config["ports"] = []string{portLabel}
 }

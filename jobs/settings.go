@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
 )
 
@@ -39,15 +38,8 @@ type Settings struct {
 	SidecarEnv map[string]string // more variables of sidecars, such as TOPSAIL_INFLUXDB_URL
 }
 
-// Program is the topsail program as the nodes have it or fetch it. One that is
-// replaced under the same name goes unnoticed: put its version into the name.
-type Program struct {
-	Source   string // a path, a URL of Nomad's fetcher, or an image for the driver "docker"
-	Checksum string // of what a URL gives: "sha256:…"
-	Driver   string // of sidecars; "raw_exec"
-	CPU      int    // MHz of a sidecar; 200
-	MemoryMB int    // of a sidecar; 128
-}
+// providerConsul registers sidecars in Consul; the other provider is Nomad.
+const providerConsul = "consul"
 
 // TLS names the files, on the nodes, of the sidecars' own mutual TLS.
 type TLS struct {
@@ -65,7 +57,7 @@ var serviceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 func (s Settings) defaults() Settings {
 	set(&s.Driver, "raw_exec")
 	set(&s.Program.Driver, "raw_exec")
-	set(&s.Provider, "consul")
+	set(&s.Provider, providerConsul)
 	set(&s.Service, "topsail-sidecar")
 	set(&s.CPU, 500)
 	set(&s.MemoryMB, 300)
@@ -98,17 +90,17 @@ func (s Settings) Check() error {
 		wrong("a program that is fetched from a URL needs a checksum such as sha256:…")
 	}
 	for _, driver := range []string{s.Driver, s.Program.Driver} {
-		if driver != "raw_exec" && driver != "exec" && driver != "docker" {
+		if driver != "raw_exec" && driver != "exec" && driver != docker {
 			wrong("driver %q is unknown: use \"raw_exec\", \"exec\" or \"docker\"", driver)
 		}
 	}
-	if s.Provider != "consul" && s.Provider != "nomad" {
+	if s.Provider != providerConsul && s.Provider != "nomad" {
 		wrong("service provider %q is unknown: use \"consul\" or \"nomad\"", s.Provider)
 	}
 	if !serviceName.MatchString(s.Service) {
 		wrong("service %q: use up to 63 lower-case letters, digits or '-'", s.Service)
 	}
-	if s.Mesh && (s.Provider != "consul" || s.TLS.own()) {
+	if s.Mesh && (s.Provider != providerConsul || s.TLS.own()) {
 		wrong("the service mesh is Consul's and encrypts by itself: use it with the provider \"consul\" and without own certificates")
 	}
 	if t := s.TLS; t.own() && (t.CertFile == "" || t.KeyFile == "" || t.CAFile == "") {
@@ -129,9 +121,4 @@ func (s Settings) Hash() string {
 		panic(err) // there is nothing in Settings that JSON cannot hold
 	}
 	return hash(string(text))
-}
-
-// fetched says whether the nodes fetch the program before they start it.
-func (p Program) fetched() bool {
-	return p.Driver != "docker" && strings.Contains(p.Source, "://")
 }

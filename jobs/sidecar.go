@@ -1,24 +1,30 @@
 package jobs
 
 import (
+	"fmt"
 	"maps"
+
+	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
 // newSidecar is the task of topsail itself.
-func newSidecar(s Spec) task {
+func newSidecar(s Spec) *api.Task {
 	p := s.Settings.Program
-	t := task{
-		Driver: p.Driver, Command: p.Source, Args: []string{"sidecar"},
-		CPU: p.CPU, MemoryMB: p.MemoryMB, Env: sidecarEnv(s), Management: s.Version.Host != nil && s.Settings.BundlesURL == "",
+	run := command{program: p.path(), args: []string{"sidecar"}}
+	if p.Driver == docker { // its entrypoint is the program
+		run.image, run.program = p.Source, ""
 	}
-	switch {
-	case p.Driver == "docker": // its entrypoint is the program
-		t.Image, t.Command = p.Source, ""
-	case p.fetched():
-		t.Command = "${NOMAD_TASK_DIR}/topsail"
-		t.Artifacts = []artifact{p.artifact()}
+	t := newTask(Sidecar, p.Driver, run, s.Settings)
+	t.Env = sidecarEnv(s)
+	t.Artifacts = p.artifacts()
+	t.Resources = &api.Resources{CPU: &p.CPU, MemoryMB: &p.MemoryMB}
+	if s.Version.Host != nil && s.Settings.BundlesURL == "" {
+		knowManagement(t)
+	}
+	if s.Settings.Mesh {
+		t.Templates = append(t.Templates, meshCertificates(s.Settings.Service)...)
 	}
 	return t
 }
@@ -84,4 +90,15 @@ var meshTLS = TLS{
 	CertFile: "${NOMAD_SECRETS_DIR}/cert.pem",
 	KeyFile:  "${NOMAD_SECRETS_DIR}/key.pem",
 	CAFile:   "${NOMAD_SECRETS_DIR}/ca.pem",
+}
+
+// meshCertificates keeps in files what the mesh gives the sidecar, which reads them again when they change.
+func meshCertificates(service string) []*api.Template {
+	key := newTemplate(meshTLS.KeyFile, fmt.Sprintf("{{ with caLeaf %q }}{{ .PrivateKeyPEM }}{{ end }}", service))
+	key.Perms = new("0600")
+	return []*api.Template{
+		newTemplate(meshTLS.CertFile, fmt.Sprintf("{{ with caLeaf %q }}{{ .CertPEM }}{{ end }}", service)),
+		key,
+		newTemplate(meshTLS.CAFile, "{{ range caRoots }}{{ .RootCertPEM }}{{ end }}"),
+	}
 }

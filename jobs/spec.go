@@ -1,21 +1,19 @@
 package jobs
 
 import (
-	"bytes"
-	"embed"
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 	"time"
-	"unicode/utf8"
+
+	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Generation is the generation of the templates. It grows with every change of
-// them that should reach replicas that run.
-const Generation = 1
+// Generation is the generation of how jobs are made. It grows with every change of that which should reach replicas
+// that run, which are then replaced version by version.
+const Generation = 2
 
 // Spec is what the job of one version is made from.
 type Spec struct {
@@ -26,40 +24,27 @@ type Spec struct {
 	Settings Settings
 }
 
-//go:embed *.hcl.tmpl
-var files embed.FS
-
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"q": quote}).ParseFS(files, "*.hcl.tmpl"))
-
-// Render is the job as HCL. It fails for a version that no job can run.
-func Render(s Spec) (string, error) {
+// Make is the job. It fails for a version that no job can run.
+func Make(s Spec) (*api.Job, error) {
 	if err := errors.Join(s.Settings.Check(), checkVersion(s.Version, s.Settings)); err != nil {
-		return "", err
+		return nil, err
 	}
 	spec, err := Hash(s)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return render(s, spec)
+	return newJob(s, spec), nil
 }
 
 // Hash tells what makes another replica from what does not, which are the count, the
 // SLO, the time to end and how to roll out. It is in the job's meta as topsail_spec.
 func Hash(s Spec) (string, error) {
 	s.Settings.KillTimeout = 0
-	text, err := render(Spec{Version: s.Version, Settings: s.Settings}, "")
-	return hash(text), err
-}
-
-func render(s Spec, spec string) (string, error) {
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "job.hcl.tmpl", newJob(s, spec)); err != nil {
-		return "", fmt.Errorf("render the job of %v: %w", s.Version.ModelID, err)
-	}
-	if !utf8.Valid(b.Bytes()) {
+	job := newJob(Spec{Version: s.Version, Settings: s.Settings}, "")
+	if !isUTF8(job) {
 		return "", fmt.Errorf("the job of %v holds text that is not UTF-8", s.Version.ModelID)
 	}
-	return b.String(), nil
+	return hash(Text(job)), nil
 }
 
 // checkVersion says why no job can run a version, or nil.
@@ -73,7 +58,7 @@ func checkVersion(v *serving.Version, s Settings) error {
 		errs = append(errs, errors.New("it is a service that others run"))
 	}
 	errs = append(errs, c.Check(), checkBundle(v, s))
-	if c.Driver == "" && s.Driver == "docker" && c.Image == "" && c.Addr == "" && c.Bundle == "" {
+	if c.Driver == "" && s.Driver == docker && c.Image == "" && c.Addr == "" && c.Bundle == "" {
 		errs = append(errs, errors.New("this cluster's driver is \"docker\": give the version an image or another driver"))
 	}
 	for name := range c.Env {

@@ -48,16 +48,16 @@ func idle(id, namespace string) *nomadapi.Job {
 func runModel(as role) error {
 	const id = "topsail-wine-00000000"
 	jobs := as.nomad.Jobs()
-	_, parsing := jobs.ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: `job "x" {}`})
+	_, _, checking := jobs.Validate(idle(id, namespace), nil)
 	registered, _, err := jobs.RegisterOpts(idle(id, namespace), &nomadapi.RegisterOptions{EnforceIndex: true}, nil)
 	if err != nil {
-		return errors.Join(parsing, err)
+		return errors.Join(checking, err)
 	}
 	_, _, scaling := jobs.ScaleWithRequest(id, &nomadapi.ScalingRequest{
 		Count: new(int64(0)), Target: map[string]string{"Job": id, "Group": "idle"}, JobModifyIndex: registered.JobModifyIndex,
 	}, nil)
 	_, _, stopping := jobs.Deregister(id, true, nil)
-	return errors.Join(parsing, scaling, stopping)
+	return errors.Join(checking, scaling, stopping)
 }
 
 func readJob(as role) error {

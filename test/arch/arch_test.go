@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"github.com/bufbuild/protocompile":            {"stream/mapping"},
 	"github.com/minio/minio-go/v7":                {"internal/adapter/s3bucket"},
 	"github.com/hashicorp/consul/api":             {"internal/adapter/consulregistry", "test/harness"},
-	"github.com/hashicorp/nomad/api":              {"internal/adapter/nomadfleet", "test/harness", "bench/reports"},
+	"github.com/hashicorp/nomad/api":              {"jobs", "internal/adapter/nomadfleet", "test/harness", "bench/reports"},
 	"github.com/influxdata/influxdb-client-go/v2": {"internal/adapter/influxdemand"},
 	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
 	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail"},

@@ -250,8 +250,8 @@ func having(t testing.TB) *world {
 	served := New(&System{
 		Mode: "cluster", Version: "0.1", Gateway: func() string { return "http://127.0.0.1:1337" },
 		Store: w.memory, Audit: w.memory, Usage: w.memory, Learning: w.memory, Replicas: w.memory, Traffic: measured{}, Artifacts: fakeBundles{w.memory}, Backups: w,
-		Job: func(_ context.Context, id serving.ModelID) (Job, error) {
-			return Job{Kind: "nomad", Text: "job " + id.String()}, nil
+		Job: func(_ context.Context, id serving.ModelID, secrets bool) (Job, error) {
+			return Job{Kind: "nomad", Text: fmt.Sprintf("job %v, secrets: %t", id, secrets)}, nil
 		},
 		TOML: func(cat *serving.Catalog) ([]byte, error) {
 			return fmt.Appendf(nil, "# %d apps, TOKEN is %s\n", len(cat.Apps), cat.Models["m"].Versions["1"].Container.Env["TOKEN"]), nil

@@ -27,8 +27,9 @@ type System struct {
 	Replicas  Replicas
 	Scheduler Scheduler
 	Cluster   func(ctx context.Context) Cluster // the processes and servers, as they are
-	Job       func(ctx context.Context, id serving.ModelID) (Job, error)
-	Ask       func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
+	// Job is how a version runs. Without secrets, it lacks what catalog.Redact leaves out of a version.
+	Job func(ctx context.Context, id serving.ModelID, secrets bool) (Job, error)
+	Ask func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
 	// AskParts is Ask for an answer in parts: its events until ctx ends, or nil and what the gateway answered as a
 	// whole, such as an error. It is nil where answers only come as a whole.
 	AskParts  func(ctx context.Context, app string, body []byte) (parts io.ReadCloser, whole Trial, err error)
@@ -135,7 +136,7 @@ type Artifacts interface {
 // Job is how Nomad, or local mode, runs a version.
 type Job struct {
 	Kind string `json:"kind"` // "nomad" or "process"
-	Text string `json:"text"`
+	Text string `json:"text"` // JSON, as Nomad's API has it, or a command
 	Plan string `json:"plan,omitempty"`
 }
 

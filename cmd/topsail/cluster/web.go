@@ -200,7 +200,7 @@ func (m *management) cluster(ctx context.Context) api.Cluster {
 }
 
 // job is the Nomad job of a version, and what Nomad would do with it.
-func (m *management) job(ctx context.Context, id serving.ModelID) (api.Job, error) {
+func (m *management) job(ctx context.Context, id serving.ModelID, secrets bool) (api.Job, error) {
 	cat := m.store.Catalog()
 	v := cat.Version(id)
 	if v == nil {
@@ -210,7 +210,7 @@ func (m *management) job(ctx context.Context, id serving.ModelID) (api.Job, erro
 	if err != nil {
 		return api.Job{}, err
 	}
-	text, err := jobs.Render(jobs.Spec{Version: v, Count: v.Replicas, SLO: longestSLO(cat, id.Model), Settings: settings})
+	text, err := jobs.Shown(jobs.Spec{Version: v, Count: v.Replicas, SLO: longestSLO(cat, id.Model), Settings: settings}, secrets)
 	if err != nil {
 		return api.Job{}, fmt.Errorf("%w: %w", api.ErrRefused, err)
 	}

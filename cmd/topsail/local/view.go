@@ -20,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
 	"github.com/topsail-serving/topsail/web/traffic"
@@ -93,7 +94,7 @@ func (v *view) checkStore(ctx context.Context) []check.Finding {
 }
 
 // job is the command of a version's replicas. Variables are left out: they may be secrets.
-func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
+func (v *view) job(_ context.Context, id serving.ModelID, secrets bool) (api.Job, error) {
 	version := v.store.Catalog().Version(id)
 	if version == nil {
 		return api.Job{}, fmt.Errorf("%w: version %v does not exist", api.ErrRefused, id)
@@ -109,6 +110,9 @@ func (v *view) job(_ context.Context, id serving.ModelID) (api.Job, error) {
 		text = "a service that others run: " + cmp.Or(version.Service.Name, strings.Join(version.Service.Addrs, ", "))
 	} else if err := version.Container.Check(); err != nil {
 		text = err.Error()
+	}
+	if !secrets {
+		text = catalog.RedactURLs(text)
 	}
 	return api.Job{Kind: "process", Text: text}, nil
 }

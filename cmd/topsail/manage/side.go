@@ -32,7 +32,7 @@ type System struct {
 	Scheduler Scheduler
 	Gateway   func() string // the URL of one; empty while none is known
 	Cluster   func(ctx context.Context) api.Cluster
-	Job       func(ctx context.Context, id serving.ModelID) (api.Job, error)
+	Job       func(ctx context.Context, id serving.ModelID, secrets bool) (api.Job, error)
 	Traffic   *traffic.Collector
 	HTTP      *http.Client // towards gateways
 }

@@ -23,8 +23,8 @@ type detail struct {
 
 	spec       string // hash of what makes a replica
 	generation string // of the version
-	outdated   bool   // by templates and settings
-	takenBack  string // why an update to the present templates and settings was taken back; empty: it was not
+	outdated   bool   // by how jobs are made, and settings
+	takenBack  string // why an update to how jobs are made now was taken back; empty: it was not
 	rolling    bool   // a change of the job is a deployment
 
 	shutdownDelay, killTimeout time.Duration
@@ -85,14 +85,13 @@ func (d *detail) redefines(v *serving.Version) bool {
 	return d.generation != v.Generation
 }
 
-// makes says whether a job with this meta is as the present templates and settings
-// would make it. A version is immutable, so that nothing else matters.
+// makes says whether a job with this meta was made as jobs are made now, with the present settings. A version is
+// immutable, so that nothing else matters.
 func (f *Fleet) makes(meta map[string]string) bool {
 	return meta[jobs.MetaGeneration] == strconv.Itoa(jobs.Generation) && meta[jobs.MetaSettings] == f.settings.Hash()
 }
 
-// takenBack says why Nomad has taken back an update of a job to the present
-// templates and settings; empty when it has not.
+// takenBack says why Nomad has taken back an update of a job to how jobs are made now; empty when it has not.
 func (f *Fleet) takenBack(ctx context.Context, job string) (string, error) {
 	deployments, err := read(ctx, f, func(q *api.QueryOptions) ([]*api.Deployment, *api.QueryMeta, error) {
 		return f.client.Jobs().Deployments(job, false, q)

@@ -180,9 +180,5 @@ func (f *Fleet) probe(ctx context.Context) (*api.Job, error) {
 	if f.settings.Driver == "docker" {
 		v.Container.Image = "topsail-doctor"
 	}
-	hcl, err := jobs.Render(jobs.Spec{Version: v, Count: 1, SLO: 100 * time.Millisecond, Settings: f.settings})
-	if err != nil {
-		return nil, err
-	}
-	return f.Validate(ctx, hcl)
+	return f.checked(ctx, jobs.Spec{Version: v, Count: 1, SLO: 100 * time.Millisecond, Settings: f.settings})
 }

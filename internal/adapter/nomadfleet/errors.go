@@ -48,7 +48,7 @@ func refused(job string, err error) error {
 	return fmt.Errorf("job %s: %w: %s", job, kind, text)
 }
 
-// invalid names, for an error of reading or checking a job, what serving calls it. Nomad answers 500 to a job that it
+// invalid names, for an error of checking a job, what serving calls it. Nomad answers 500 to a job that it
 // cannot prepare, and also to any job while it has no leader.
 func invalid(err error) error {
 	code, text := status(err), said(err)

@@ -160,11 +160,8 @@ func TestTakenBack(t *testing.T) {
 func TestScaleService(t *testing.T) {
 	t.Parallel()
 	f := open(t, settings(t))
-	hcl := "job \"gateways\" {\n group \"gateway\" {\n count = 0\n task \"t\" {\n driver = \"raw_exec\"\n config {\n command = \"/bin/sleep\"\n args = [\"1000\"]\n}\n}\n}\n}"
-	job, err := f.Validate(t.Context(), hcl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := api.NewTask("t", "raw_exec").SetConfig("command", "/bin/sleep").SetConfig("args", []string{"1000"})
+	job := api.NewServiceJob("gateways", "gateways", "global", 50).AddDatacenter("*").AddTaskGroup(api.NewTaskGroup("gateway", 0).AddTask(task))
 	if _, _, err := f.client.Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -34,13 +34,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	for name, value := range map[string]string{
-		"test.parallel": "16", // tests wait for Nomad, not for a processor
-		"rapid.checks":  "30", // each asks Nomad
-	} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
+	if err := flag.Set("test.parallel", "16"); err != nil { // tests wait for Nomad, not for a processor
+		panic(err)
 	}
 	code, err := withNomad(m.Run)
 	if err != nil {

@@ -109,7 +109,6 @@ func (n *fakeNomad) handler() http.Handler {
 	for pattern, answer := range map[string]endpoint{
 		"GET /v1/jobs":                              n.list,
 		"PUT /v1/jobs":                              n.register,
-		"PUT /v1/jobs/parse":                        parse,
 		"PUT /v1/validate/job":                      always(api.JobValidateResponse{}),
 		"GET /v1/job/{id}":                          ofJob(n, func(j *fakeJob, _ any) (any, error) { return j.present(), nil }),
 		"GET /v1/job/{id}/versions":                 ofJob(n, func(j *fakeJob, _ any) (any, error) { return api.JobVersionsResponse{Versions: j.versions}, nil }),
@@ -258,12 +257,6 @@ func (n *fakeNomad) list(r *http.Request) (any, error) {
 	return stubs, nil
 }
 
-func parse(r *http.Request) (any, error) {
-	job := jobOf(body[api.JobsParseRequest](r).JobHCL)
-	job.Canonicalize()
-	return job, nil
-}
-
 func (n *fakeNomad) register(r *http.Request) (any, error) {
 	req := body[api.JobRegisterRequest](r)
 	var is uint64
@@ -273,6 +266,7 @@ func (n *fakeNomad) register(r *http.Request) (any, error) {
 	if req.EnforceIndex && req.JobModifyIndex != is {
 		return nil, fmt.Errorf("%s %d: the job is at %d", api.RegisterEnforceIndexErrPrefix, req.JobModifyIndex, is)
 	}
+	req.Job.Canonicalize()
 	return n.put(req.Job), nil
 }
 

@@ -16,11 +16,7 @@ import (
 // for, and what is missing for that. Nothing is changed.
 func (f *Fleet) Plan(ctx context.Context, v *serving.Version, slo time.Duration) (string, error) {
 	id := jobs.ID(v.ModelID)
-	hcl, err := jobs.Render(jobs.Spec{Version: v, Count: max(v.Replicas, 1), SLO: slo, Settings: f.settings})
-	if err != nil {
-		return "", fmt.Errorf("job %s: %w: %w", id, serving.ErrJobRefused, err)
-	}
-	job, err := f.Validate(ctx, hcl)
+	job, err := f.checked(ctx, jobs.Spec{Version: v, Count: max(v.Replicas, 1), SLO: slo, Settings: f.settings})
 	if err != nil {
 		return "", fmt.Errorf("job %s: %w", id, err)
 	}

@@ -14,20 +14,16 @@ import (
 // register makes the job what spec says, if it still is as in d; nil: if there is none.
 func (f *Fleet) register(ctx context.Context, spec jobs.Spec, d *detail) error {
 	id := jobs.ID(spec.Version.ModelID)
-	hcl, err := jobs.Render(spec)
+	job, err := f.checked(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("job %s: %w: %w", id, serving.ErrJobRefused, err)
+		return fmt.Errorf("job %s: %w", id, err)
 	}
 	if f.bundles != nil && spec.Count > 0 && jobs.FetchesBundles(spec.Version) {
 		if err := f.bundles(ctx); err != nil {
 			return fmt.Errorf("job %s: %w", id, err)
 		}
 	}
-	job, err := f.Validate(ctx, hcl)
-	if err != nil {
-		return fmt.Errorf("job %s: %w", id, err)
-	}
-	opt := &api.RegisterOptions{EnforceIndex: true, Submission: &api.JobSubmission{Source: hcl, Format: "hcl2"}}
+	opt := &api.RegisterOptions{EnforceIndex: true}
 	if d != nil {
 		opt.ModifyIndex = d.index
 	}
@@ -85,25 +81,25 @@ func (f *Fleet) markStable(ctx context.Context, d *detail) error {
 	return refused(job, err)
 }
 
-// Validate reads HCL and has Nomad check the job in it. An error for a job that is
-// not valid wraps serving.ErrJobRefused.
-func (f *Fleet) Validate(ctx context.Context, hcl string) (*api.Job, error) {
-	job, err := write(ctx, f, func(q *api.WriteOptions) (*api.Job, *api.WriteMeta, error) {
-		job := &api.Job{}
-		meta, err := f.client.Raw().Write("/v1/jobs/parse", &api.JobsParseRequest{JobHCL: hcl, Canonicalize: true}, job, q)
-		return job, meta, err
-	})
+// checked is the job that spec says, which Nomad has found valid. An error for one that is not wraps serving.ErrJobRefused.
+func (f *Fleet) checked(ctx context.Context, spec jobs.Spec) (*api.Job, error) {
+	job, err := jobs.Make(spec)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, fmt.Errorf("%w: %w", serving.ErrJobRefused, err)
 	}
+	return job, f.validate(ctx, job)
+}
+
+// validate has Nomad check a job. Registering one that is not valid is answered with 500, as if a retry could succeed.
+func (f *Fleet) validate(ctx context.Context, job *api.Job) error {
 	answer, err := write(ctx, f, func(q *api.WriteOptions) (*api.JobValidateResponse, *api.WriteMeta, error) {
 		return f.client.Jobs().Validate(job, q)
 	})
 	switch {
 	case err != nil:
-		return nil, invalid(err)
+		return invalid(err)
 	case answer.Error != "" || len(answer.ValidationErrors) > 0:
-		return nil, fmt.Errorf("%w: %s", serving.ErrJobRefused, strings.Join(append(answer.ValidationErrors, answer.Error), "; "))
+		return fmt.Errorf("%w: %s", serving.ErrJobRefused, strings.Join(append(answer.ValidationErrors, answer.Error), "; "))
 	}
-	return job, nil
+	return nil
 }

@@ -4,43 +4,24 @@ package nomadfleet
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// TestEveryTemplateIsValid gives the golden files of package jobs to Nomad.
-func TestEveryTemplateIsValid(t *testing.T) {
-	t.Parallel()
-	f := open(t, settings(t))
-	files, err := filepath.Glob("../../../jobs/testdata/*.hcl")
-	if err != nil || len(files) < 7 {
-		t.Fatalf("%d files, error %v", len(files), err)
-	}
-	for _, file := range files {
-		hcl, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Validate(t.Context(), string(hcl)); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-	}
-}
-
 func TestInvalidJobs(t *testing.T) {
 	t.Parallel()
 	f := open(t, settings(t))
-	for hcl, want := range map[string]string{
-		"job": "Failed to parse job",
-		"job \"x\" {\n group \"g\" {\n count = -1\n }\n}":       "Missing tasks",
-		"job \"x\" {\n group \"g\" {\n task \"t\" {\n }\n }\n}": "Missing task driver",
+	for want, group := range map[string]*api.TaskGroup{
+		"Missing tasks":       api.NewTaskGroup("g", 1),
+		"Missing task driver": api.NewTaskGroup("g", 1).AddTask(api.NewTask("t", "")),
 	} {
-		if _, err := f.Validate(t.Context(), hcl); !errors.Is(err, serving.ErrJobRefused) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", hcl, err)
+		job := api.NewServiceJob("x", "x", "global", 50).AddDatacenter("*").AddTaskGroup(group)
+		if err := f.validate(t.Context(), job); !errors.Is(err, serving.ErrJobRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
 }

@@ -200,7 +200,7 @@ func served(t *testing.T) http.Handler {
 				Servers: []check.Finding{{Name: "redis", State: check.OK, Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},
 				Alarms:  []check.Finding{{State: check.Warn, Detail: "t", Next: "n", Kind: "app", Name: "a"}}}
 		},
-		Job: func(context.Context, serving.ModelID) (api.Job, error) {
+		Job: func(context.Context, serving.ModelID, bool) (api.Job, error) {
 			return api.Job{Kind: "nomad", Text: "job", Plan: "p"}, nil
 		},
 		Ask: func(context.Context, string, []byte) (api.Trial, error) {

@@ -674,9 +674,17 @@ function trial(world, app, query) {
 function job(world, v) {
   const command = v.command ?? ['python3', '-m', 'topsail', 'run', v.bundle ?? '']
   if (world.mode === 'local') return {kind: 'process', text: command.join(' ')}
+  const sidecar = {Driver: 'raw_exec', Lifecycle: {Hook: 'prestart', Sidecar: true}, Name: 'sidecar'}
+  const container = {
+    Config: {args: command.slice(1), command: command[0]},
+    Driver: v.driver ?? 'raw_exec',
+    Name: 'container',
+    Resources: {CPU: v.resources?.cpu ?? 500, MemoryMB: v.resources?.memory_mb ?? 300},
+  }
+  const group = {Count: world.wanted(v), Name: 'replica', Tasks: [sidecar, container]}
   return {
     kind: 'nomad',
-    text: `job "topsail-${v.model}-${v.version}" {\n  type = "service"\n\n  group "replica" {\n    count = ${world.wanted(v)}\n\n    task "model" {\n      driver = "${v.driver ?? 'raw_exec'}"\n\n      config {\n        command = "${command[0]}"\n        args    = ${JSON.stringify(command.slice(1))}\n      }\n\n      resources {\n        cpu    = ${v.resources?.cpu ?? 500}\n        memory = ${v.resources?.memory_mb ?? 256}\n      }\n    }\n\n    task "sidecar" {\n      driver = "raw_exec"\n      lifecycle {\n        hook    = "prestart"\n        sidecar = true\n      }\n    }\n  }\n}\n`,
+    text: JSON.stringify({ID: `topsail-${v.model}-${v.version}`, TaskGroups: [group], Type: 'service'}, null, 2) + '\n',
     plan: `+/- Job: "topsail-${v.model}-${v.version}"\n+/- Task Group: "replica" (1 in-place update)\n  +/- Count: "${world.wanted(v)}" => "${world.wanted(v) + 1}" (forces create)\n\nScheduler dry-run:\n- All tasks successfully allocated.\n`,
   }
 }
