@@ -69,6 +69,9 @@ func TestAppendJSONRefuses(t *testing.T) {
 		if got, err := AppendJSON(nil, in); err == nil {
 			t.Errorf("%s became %s", name, got)
 		}
+		if out, err := NewOutput(in); err == nil {
+			t.Errorf("%s is the output %s", name, out.JSON)
+		}
 	}
 }
 

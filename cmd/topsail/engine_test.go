@@ -11,26 +11,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestEngine asks an inference engine through `topsail engine openai`, as docs/engines.md says that it is run.
 func TestEngine(t *testing.T) {
 	e := newEngine(t)
-	in := start(t, t.TempDir(), fmt.Sprintf(`
-[[model]]
-name = "qwen"
-version = "1"
-input_type = "chat"
-command = %s
-
-[[app]]
-name = "chat"
-input_type = "chat"
-latency_slo_micros = 5000000
-default_output = "null"
-models = ["qwen"]
-cache = { off = true }
-`, quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr))).ready()
+	in := start(t, t.TempDir(), appConfig("chat", "chat", "null", 5*time.Second, "qwen")+"cache = { off = true }\n"+
+		modelConfig("qwen", "chat", quoted(programs.topsail, "engine", "openai", "--url", "http://"+e.addr), "")).ready()
 	t.Run("in parts", func(t *testing.T) { in.answersInParts(t, e) })
 	t.Run("the engine is down", func(t *testing.T) { in.losesEngine(t, e) })
 }

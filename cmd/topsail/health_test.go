@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -45,20 +46,8 @@ func (in *instance) condition(words string) string {
 
 // failing is the configuration of an app whose model says why it cannot start, after a line of its log.
 func failing(name string) string {
-	return `
-[[app]]
-name = "` + name + `"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 100000
-models = ["` + name + `"]
-
-[[model]]
-name = "` + name + `"
-version = "1"
-input_type = "doubles"
-command = ` + quoted("sh", "-c", "echo 'no weights here' >&2; echo 'INFO model: bye'; exit 3") + `
-`
+	return appConfig(name, "doubles", "-1", 100*time.Millisecond, name) +
+		modelConfig(name, "doubles", quoted("sh", "-c", "echo 'no weights here' >&2; echo 'INFO model: bye'; exit 3"), "")
 }
 
 // TestOneModelThatFails leaves the process ready, and says which one fails and of what.

@@ -3,12 +3,13 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 )
 
 const namedModel = `
@@ -33,53 +34,14 @@ func TestTritonsClients(t *testing.T) {
 	}
 	const signature = `{ inputs = [{ name = "image", type = "uint8", shape = [-1, 2] }, { name = "text", type = "string" }],
   outputs = [{ name = "score", type = "float32" }, { name = "words", type = "string", shape = [-1] }] }`
-	in := start(t, dir, fmt.Sprintf(`
-[gateway]
-grpc_addr = "127.0.0.1:0"
-
-[[app]]
-name = "sum"
-input_type = "doubles"
-default_output = "none"
-latency_slo_micros = 5000000
-models = ["sum"]
-
-[[app]]
-name = "caption"
-input_type = "tensors"
-signature = %[1]s
-default_output = "none"
-latency_slo_micros = 5000000
-models = ["captioner"]
-
-[[app]]
-name = "words"
-input_type = "strings"
-default_output = "none"
-latency_slo_micros = 5000000
-models = ["words"]
-
-[[model]]
-name = "words"
-version = "1"
-input_type = "strings"
-command = ["python3", "-m", "topsail", "named.py:words"]
-env = { TOPSAIL_TEST = %[2]q, PYTHONPATH = %[3]q }
-
-[[model]]
-name = "sum"
-version = "1"
-input_type = "doubles"
-command = ["python3", "-m", "topsail", "named.py:add"]
-env = { TOPSAIL_TEST = %[2]q, PYTHONPATH = %[3]q }
-
-[[model]]
-name = "captioner"
-version = "1"
-signature = %[1]s
-command = ["python3", "-m", "topsail", "named.py:describe"]
-env = { TOPSAIL_TEST = %[2]q, PYTHONPATH = %[3]q }
-`, signature, dir, sdk(t))).ready()
+	named := "input_type = \"tensors\"\nsignature = " + signature
+	in := start(t, dir, "[gateway]\ngrpc_addr = \"127.0.0.1:0\"\n"+
+		appConfig("sum", "doubles", "none", 5*time.Second, "sum")+
+		strings.Replace(appConfig("caption", "tensors", "none", 5*time.Second, "captioner"), `input_type = "tensors"`, named, 1)+
+		appConfig("words", "strings", "none", 5*time.Second, "words")+
+		pythonModel(t, "words", "strings", "named.py:words", dir)+
+		pythonModel(t, "sum", "doubles", "named.py:add", dir)+
+		strings.Replace(pythonModel(t, "captioner", "tensors", "named.py:describe", dir), `input_type = "tensors"`, "signature = "+signature, 1)).ready()
 	grpc := regexp.MustCompile(`gRPC +([0-9.:]+)`).FindStringSubmatch(in.output())
 	for script, addr := range map[string]string{"triton_http.py": in.gateway, "triton_grpc.py": grpc[1]} {
 		out, err := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", script), addr).CombinedOutput()

@@ -17,16 +17,8 @@ import (
 
 // learning is a configuration with an app whose policy learns.
 func learning(dir string) string {
-	config := sumConfig(dir, quoted(programs.gosum))
-	return strings.Replace(config, `models = ["sum"]`, `models = ["sum", "other"]
-policy = { kind = "exp3" }`, 1) + fmt.Sprintf(`
-[[model]]
-name = "other"
-version = "1"
-input_type = "doubles"
-command = %s
-env = { TOPSAIL_TEST = %q }
-`, quoted(programs.gosum), dir)
+	config := sumConfig(dir, quoted(programs.gosum)) + modelConfig("other", "doubles", quoted(programs.gosum), dir)
+	return strings.Replace(config, `models = ["sum"]`, "models = [\"sum\", \"other\"]\npolicy = { kind = \"exp3\" }", 1)
 }
 
 // learned asks the admin port what an app's policy has learned.

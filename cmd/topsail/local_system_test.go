@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
@@ -39,14 +40,7 @@ func TestAVersion1ContainerIsServed(t *testing.T) {
 		return out
 	})
 	dir := t.TempDir()
-	config := fmt.Sprintf(`
-[[app]]
-name = "sum"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 1000000
-models = ["count"]
-
+	config := appConfig("sum", "doubles", "-1", time.Second, "count") + fmt.Sprintf(`
 [[model]]
 name = "count"
 version = "1"

@@ -215,22 +215,19 @@ func (in *instance) descendants() []int {
 	return pids
 }
 
+// sumConfig is an app of a model that sums up, and its one version at the end.
 func sumConfig(dir, command string) string {
-	return fmt.Sprintf(`
-[[app]]
-name = "sum"
-input_type = "doubles"
-default_output = "-1"
-latency_slo_micros = 30000000
-models = ["sum"]
+	return appConfig("sum", "doubles", "-1", 30*time.Second, "sum") + modelConfig("sum", "doubles", command, dir)
+}
 
-[[model]]
-name = "sum"
-version = "1"
-input_type = "doubles"
-command = %s
-env = { TOPSAIL_TEST = %q }
-`, command, dir)
+// appConfig is an app that asks models.
+func appConfig(name, takes, fallback string, slo time.Duration, models ...string) string {
+	return fmt.Sprintf("\n[[app]]\nname = %q\ninput_type = %q\ndefault_output = %q\nlatency_slo_micros = %d\nmodels = %s\n", name, takes, fallback, slo.Microseconds(), quoted(models...))
+}
+
+// modelConfig is the first version of a model, whose command is quoted words.
+func modelConfig(name, takes, command, dir string) string {
+	return fmt.Sprintf("\n[[model]]\nname = %q\nversion = \"1\"\ninput_type = %q\ncommand = %s\nenv = { TOPSAIL_TEST = %q }\n", name, takes, command, dir)
 }
 
 func quoted(words ...string) string {

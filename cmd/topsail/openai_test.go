@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 const chatModels = `
@@ -53,21 +54,7 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 	file := fmt.Sprintf("[gateway]\nkeys_file = %q\n", filepath.Join(dir, "keys"))
 	for name, takes := range map[string]string{"bot": "chat", "fragile": "chat", "slow": "chat", "vectors": "strings"} {
-		file += fmt.Sprintf(`
-[[app]]
-name = %[1]q
-input_type = %[2]q
-default_output = ""
-latency_slo_micros = 5000000
-models = [%[1]q]
-
-[[model]]
-name = %[1]q
-version = "1"
-input_type = %[2]q
-command = ["python3", "-m", "topsail", "chats.py:%[1]s"]
-env = { TOPSAIL_TEST = %[3]q, PYTHONPATH = %[4]q }
-`, name, takes, dir, sdk(t))
+		file += appConfig(name, takes, "", 5*time.Second, name) + pythonModel(t, name, takes, "chats.py:"+name, dir)
 	}
 	in := start(t, dir, file).ready()
 	out, err := exec.CommandContext(t.Context(), "python3", filepath.Join("testdata", "openai_client.py"), in.gateway, key, filepath.Join(dir, "log")).CombinedOutput()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const moodyModel = `
@@ -33,22 +34,16 @@ def answer(text):
     return text.upper()
 `
 
+// pythonConfig is an app of a model in Python, and the version of it.
 func pythonConfig(t *testing.T, dir string) string {
-	return fmt.Sprintf(`
-[[app]]
-name = "sum"
-input_type = "strings"
-default_output = "none"
-latency_slo_micros = 2000000
-models = ["moody"]
+	return appConfig("sum", "strings", "none", 2*time.Second, "moody") + pythonModel(t, "moody", "strings", "moody.py:predict", dir)
+}
 
-[[model]]
-name = "moody"
-version = "1"
-input_type = "strings"
-command = ["python3", "-m", "topsail", "moody.py:predict"]
-env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }
-`, dir, sdk(t))
+// pythonModel is the first version of a model, which is a function in a file in Python.
+func pythonModel(t *testing.T, name, takes, entry, dir string) string {
+	t.Helper()
+	config := modelConfig(name, takes, quoted("python3", "-m", "topsail", entry), dir)
+	return strings.Replace(config, "env = {", fmt.Sprintf("env = { PYTHONPATH = %q,", sdk(t)), 1)
 }
 
 func writeModel(t *testing.T, dir, source string) {

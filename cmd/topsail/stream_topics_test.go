@@ -177,13 +177,6 @@ model = "converter"
 name = "score"
 model = "sum"
 
-[[model]]
-name = "converter"
-version = "1"
-input_type = "bytes"
-command = ["python3", "converter.py"]
-env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }
-
 [[stream]]
 name = "orders"
 app = "scored"
@@ -196,7 +189,7 @@ defaults = "dead_letter"
 format = "bytes"
 [stream.result]
 value = "output"
-`, dir, sdk(t), b.lines)
+`, b.lines) + strings.Replace(modelConfig("converter", "bytes", `["python3", "converter.py"]`, dir), "env = {", fmt.Sprintf("env = { PYTHONPATH = %q,", sdk(t)), 1)
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))+config).ready()
 	if err := b.Write(t.Context(), []serving.StreamMessage{{Stream: "in", Value: []byte("1.5;2;3")}, {Stream: "in", Value: []byte("no numbers")}, {Stream: "in", Value: []byte("4")}}); err != nil {
 		t.Fatal(err)
