@@ -17,13 +17,13 @@ import (
 // A key holds from the catalog that has it to the one that has it not, even if nothing
 // else of that one can be used. Clipper's page is served to who may read.
 func TestKeysFollowTheCatalog(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, client *http.Client) {
+	bubble(t, func(t *world) {
 		catalogs := make(sequence)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		defer func() { cancel(); <-ended }()
-		ln := on.listen()
-		g := gateway.New(t.Context(), gateway.Config{Dial: on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}, HTTP: httpapi.Config{RequireKeys: true}})
+		ln := t.on.listen()
+		g := gateway.New(t.Context(), gateway.Config{Dial: t.on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}, HTTP: httpapi.Config{RequireKeys: true}})
 		go func() { ended <- g.Run(ctx, ln) }()
 		key, secret := serving.NewKey()
 		key.Name, key.Role = "ann", serving.RoleOperator
@@ -33,7 +33,7 @@ func TestKeysFollowTheCatalog(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("X-Api-Key", secret)
-			resp, err := client.Do(r)
+			resp, err := t.client.Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,16 +106,16 @@ func (s sequence) Watch(ctx context.Context, update func(*serving.Catalog)) erro
 // A gateway that has just started must not say that an app does not exist because it
 // has not heard of any yet.
 func TestClientsWaitForTheFirstCatalogNotForLong(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, client *http.Client) {
+	bubble(t, func(t *world) {
 		catalogs := make(sequence)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		defer func() { cancel(); <-ended }()
-		ln := on.listen()
-		g := gateway.New(t.Context(), gateway.Config{Dial: on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}})
+		ln := t.on.listen()
+		g := gateway.New(t.Context(), gateway.Config{Dial: t.on.dial, Catalog: catalogs, Resolver: idle[[]serving.Endpoint]{}})
 		go func() { ended <- g.Run(ctx, ln) }()
 		ask := func() int {
-			resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
+			resp, err := t.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,14 +164,10 @@ func TestACatalogThatCannotBeUsedLeavesTheLast(t *testing.T) {
 // A gateway that stops answers the queries that it has: its connections to
 // replicas go last.
 func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, client *http.Client) {
-		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		asked, release := make(chan struct{}, 1), make(chan struct{})
 		v := newVersion("m", "1")
-		endpoint := startReplica(all, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
+		endpoint := t.replica("m/0", v, func(inputs []serving.Value) []gocontainer.Result {
 			results := make([]gocontainer.Result, len(inputs))
 			asked <- struct{}{}
 			<-release
@@ -181,23 +176,17 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 			}
 			return results
 		})
-		replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
-		replicas.Put(endpoint)
+		metrics := obs.NewRegistry()
+		t.replicas.Put(endpoint)
 		cat := catalogOf(v)
 		cat.Apps["double-it"].SLO = serving.Duration(20 * time.Second)
-		ctx, cancel := context.WithCancel(all)
+		ctx, cancel := context.WithCancel(t.ctx)
 		defer cancel()
-		ln := on.listen()
-		g := gateway.New(ctx, gateway.Config{
-			Dial: on.dial,
-			Name: "test", Catalog: fixed{cat}, Resolver: replicas, CacheBytes: 1 << 20, Metrics: metrics,
-			HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
-		})
-		ended := make(chan error, 1)
-		running.Go(func() { ended <- g.Run(ctx, ln) })
-		wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-		running.Go(func() {
-			resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
+		ln := t.on.listen()
+		g, ended := t.gateway(ctx, ln, gateway.Config{Catalog: fixed{cat}, CacheBytes: 1 << 20, Metrics: metrics, HTTP: httpapi.Config{DrainTimeout: 20 * time.Second}})
+		t.ready(g, 1)
+		t.running.Go(func() {
+			resp, err := t.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1]}`))
 			if err != nil {
 				t.Errorf("the query in flight: %v", err)
 				return
@@ -225,7 +214,7 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 		}
 		cancel()
 		wait.Until(t, "that it takes no more", func() bool { // it takes no more
-			nc, err := on.dial(all, ln.Addr().String())
+			nc, err := t.on.dial(t.ctx, ln.Addr().String())
 			if err == nil {
 				nc.Close()
 			}
@@ -244,14 +233,9 @@ func TestAStoppingGatewayAnswersWhatItHas(t *testing.T) {
 // A model that no app links is asked by its own name over gRPC if the gateway exposes models, and a default of it is an error.
 func TestAModelThatIsExposedOverGRPC(t *testing.T) {
 	for _, expose := range []bool{true, false} {
-		bubble(t, func(t *testing.T, on network, _ *http.Client) {
-			ctx, stop := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			defer running.Wait()
-			defer stop()
+		bubble(t, func(t *world) {
 			v := newVersion("m", "1")
-			replicas := inprocess.NewRegistry()
-			replicas.Put(startReplica(ctx, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
+			t.replicas.Put(t.replica("m/0", v, func(inputs []serving.Value) []gocontainer.Result {
 				results := make([]gocontainer.Result, len(inputs))
 				for i := range results {
 					results[i].Output = serving.Number(float64(len(inputs[i].Data) / 8))
@@ -261,26 +245,21 @@ func TestAModelThatIsExposedOverGRPC(t *testing.T) {
 			cat := catalogOf(v)
 			cat.Apps = nil
 			cat.Models["cold"] = &serving.Model{Name: "cold", Current: "1", Versions: map[string]*serving.Version{"1": newVersion("cold", "1")}}
-			ln := on.listen()
-			g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas, ExposeModels: expose, GRPCListener: ln})
-			running.Go(func() {
-				if err := g.Run(ctx, nil); err != nil {
-					t.Error(err)
-				}
-			})
-			wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
-			conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(on.dial))
+			ln := t.on.listen()
+			g, _ := t.gateway(t.ctx, nil, gateway.Config{Catalog: fixed{cat}, ExposeModels: expose, GRPCListener: ln})
+			t.ready(g, 1)
+			conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(t.on.dial))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
 			client := proto.NewGRPCInferenceServiceClient(conn)
 			ask := func(model string) (*proto.ModelInferResponse, error) {
-				return client.ModelInfer(ctx, &proto.ModelInferRequest{ModelName: model, Inputs: []*proto.ModelInferRequest_InferInputTensor{{
+				return client.ModelInfer(t.ctx, &proto.ModelInferRequest{ModelName: model, Inputs: []*proto.ModelInferRequest_InferInputTensor{{
 					Name: "input", Datatype: "FP64", Shape: []int64{1, 3}, Contents: &proto.InferTensorContents{Fp64Contents: []float64{1, 2, 3}},
 				}}})
 			}
-			index, err := client.RepositoryIndex(ctx, &proto.RepositoryIndexRequest{})
+			index, err := client.RepositoryIndex(t.ctx, &proto.RepositoryIndexRequest{})
 			if err != nil || (len(index.Models) == 2) != expose {
 				t.Errorf("exposed %v: %v, %v", expose, index, err)
 			}

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"log/slog"
-	"net/http"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,9 +22,9 @@ func TestNoAnswerOfAnotherDefinition(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
 		var failed any // rapid stops a case by a panic, which has to leave the bubble
-		bubble(t, func(_ *testing.T, on network, _ *http.Client) {
+		bubble(t, func(t *world) {
 			defer func() { failed = recover() }()
-			play(rt, on, &tally, func() (stores, error) {
+			play(rt, t.on, &tally, func() (stores, error) {
 				store, err := filestore.Open(dir, log)
 				return stores{store, inprocess.NewRecords()}, err
 			})

@@ -16,7 +16,6 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
-	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/wait"
@@ -36,39 +35,29 @@ func (b bell) Wake(_ context.Context, id serving.ModelID) error {
 // A gateway that stops takes no more queries and answers those that it holds: with
 // what a replica says that comes meanwhile, or by their deadlines.
 func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, client *http.Client) {
-		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		v := newVersion("m", "1")
-		replicas, metrics := inprocess.NewRegistry(), obs.NewRegistry()
-		endpoint := startReplica(all, &running, on, "m/0", v, double)
+		metrics := obs.NewRegistry()
+		endpoint := t.replica("m/0", v, double)
 		woken := make(bell, 1)
 		cat := catalogOf(v)
 		cat.Apps["double-it"].ColdStart = serving.Duration(20 * time.Second)
-		ctx, cancel := context.WithCancel(all)
+		ctx, cancel := context.WithCancel(t.ctx)
 		defer cancel()
-		ln := on.listen()
-		g := gateway.New(ctx, gateway.Config{
-			Dial: on.dial,
-			Name: "test", Catalog: fixed{cat}, Resolver: replicas, Waker: woken, Metrics: metrics,
-			HTTP: httpapi.Config{DrainTimeout: 20 * time.Second},
-		})
-		ended := make(chan error, 1)
-		running.Go(func() { ended <- g.Run(ctx, ln) })
+		ln := t.on.listen()
+		g, ended := t.gateway(ctx, ln, gateway.Config{Catalog: fixed{cat}, Waker: woken, Metrics: metrics, HTTP: httpapi.Config{DrainTimeout: 20 * time.Second}})
 		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 
 		short, long := make(chan answer, 1), make(chan answer, 1)
-		running.Go(func() { short <- post(t, client, ln, `{"input": [1], "slo_micros": 3000000}`) })
-		running.Go(func() { long <- post(t, client, ln, `{"input": [2]}`) })
+		t.running.Go(func() { short <- t.post(ln, `{"input": [1], "slo_micros": 3000000}`) })
+		t.running.Go(func() { long <- t.post(ln, `{"input": [2]}`) })
 		wait.Until(t, "both queries in the queue", func() bool { return sample(metrics, "topsail_gateway_cold_start_queue") == "2" })
 		if id := <-woken; id != v.ModelID {
 			t.Errorf("%v was woken", id)
 		}
 		cancel()
 		wait.Until(t, "that it takes no more", func() bool {
-			nc, err := on.dial(all, ln.Addr().String())
+			nc, err := t.on.dial(t.ctx, ln.Addr().String())
 			if err == nil {
 				nc.Close()
 			}
@@ -77,7 +66,7 @@ func TestAStoppingGatewayAnswersWhatItHolds(t *testing.T) {
 		if a := <-short; !a.Default || a.Explanation != "No connected models found for query" {
 			t.Errorf("the query with little time got %+v", a)
 		}
-		replicas.Put(endpoint)
+		t.replicas.Put(endpoint)
 		if a := <-long; a.Default || a.Output != 4 {
 			t.Errorf("the query with time got %+v", a)
 		}
@@ -101,8 +90,9 @@ type answer struct {
 	Explanation string `json:"default_explanation"`
 }
 
-func post(t *testing.T, client *http.Client, ln net.Listener, body string) (a answer) {
-	resp, err := client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
+// post asks a gateway.
+func (t *world) post(ln net.Listener, body string) (a answer) {
+	resp, err := t.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Errorf("a query: %v", err)
 		return a
@@ -117,33 +107,27 @@ func post(t *testing.T, client *http.Client, ln net.Listener, body string) (a an
 // The only replica is restarted again and again under load. What it refuses while it
 // stops waits for the next, and so does what comes while there is none.
 func TestRestartsOfTheOnlyReplica(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, _ *http.Client) {
-		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		v := newVersion("m", "1")
 		model := func(inputs []serving.Value) []gocontainer.Result {
 			time.Sleep(time.Millisecond)
 			return double(inputs)
 		}
-		replicas := inprocess.NewRegistry()
 		cat := catalogOf(v)
 		cat.Apps["double-it"].SLO = serving.Duration(10 * time.Second)
-		g := gateway.New(all, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas})
-		running.Go(func() { _ = g.Run(all, nil) })
+		g, _ := t.gateway(t.ctx, nil, gateway.Config{Catalog: fixed{cat}})
 		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 
 		const clients = 8
 		var answered [clients]atomic.Int64
-		asking, enough := context.WithCancel(all)
+		asking, enough := context.WithCancel(t.ctx)
 		var askers sync.WaitGroup
 		for i := range clients {
 			askers.Go(func() {
 				for n := 0; asking.Err() == nil; n++ {
 					x := float64(clients*n + i)
 					input := serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))}
-					p, err := predict(all, g, serving.Query{App: "double-it", Input: input})
+					p, err := predict(t.ctx, g, serving.Query{App: "double-it", Input: input})
 					if err != nil || p.Default {
 						t.Errorf("query %v: %v %s, %v", x, p.Cause, p.Explanation, err)
 					}
@@ -152,10 +136,10 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 			})
 		}
 		for range 5 {
-			life, end := context.WithCancel(all)
+			life, end := context.WithCancel(t.ctx)
 			var replica sync.WaitGroup
-			replicas.Put(startReplica(life, &replica, on, "m/0", v, model))
-			wait.Until(t, "the replica", func() bool { list := g.Replicas(); return len(list) == 1 && len(list[0].Models) == 1 })
+			t.replicas.Put(startReplica(life, &replica, t.on, "m/0", v, model))
+			t.ready(g, 1)
 			var before [clients]int64
 			for i := range before {
 				before[i] = answered[i].Load()
@@ -172,7 +156,7 @@ func TestRestartsOfTheOnlyReplica(t *testing.T) {
 			end()
 			replica.Wait()
 		}
-		replicas.Put(startReplica(all, &running, on, "m/0", v, model))
+		t.replicas.Put(t.replica("m/0", v, model))
 		enough()
 		askers.Wait()
 	})

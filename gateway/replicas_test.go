@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,9 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
-	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // TestThreeReplicasAnswerThreeTimesAsMuch as one does, when more is asked than they can answer.
@@ -27,31 +24,25 @@ func TestThreeReplicasAnswerThreeTimesAsMuch(t *testing.T) {
 
 // perSecond is what replicas answer that take 10 ms for each input.
 func perSecond(t *testing.T, replicas int) (rate float64) {
-	bubble(t, func(t *testing.T, on network, _ *http.Client) {
-		all, stop := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		v := newVersion("m", "1")
-		registry := inprocess.NewRegistry()
 		for i := range replicas {
-			registry.Put(startReplica(all, &running, on, fmt.Sprintf("m/%d", i), v, func(inputs []serving.Value) []gocontainer.Result {
+			t.replicas.Put(t.replica(fmt.Sprintf("m/%d", i), v, func(inputs []serving.Value) []gocontainer.Result {
 				time.Sleep(time.Duration(len(inputs)) * 10 * time.Millisecond)
 				return double(inputs)
 			}))
 		}
 		cat := catalogOf(v)
 		cat.Apps["double-it"].SLO = serving.Duration(30 * time.Second)
-		g := gateway.New(all, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: registry})
-		running.Go(func() { _ = g.Run(all, nil) })
-		wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == replicas && len(g.Replicas()[replicas-1].Models) == 1 })
+		g, _ := t.gateway(t.ctx, nil, gateway.Config{Catalog: fixed{cat}})
+		t.ready(g, replicas)
 		var answered atomic.Int64
-		asking, enough := context.WithCancel(all)
+		asking, enough := context.WithCancel(t.ctx)
 		var askers sync.WaitGroup
 		for i := range 8 * replicas {
 			askers.Go(func() {
 				for n := 0; asking.Err() == nil; n++ {
-					p, err := predict(all, g, serving.Query{App: "double-it", Input: input(float64(1000*n + i)), Received: time.Now()})
+					p, err := predict(t.ctx, g, serving.Query{App: "double-it", Input: input(float64(1000*n + i)), Received: time.Now()})
 					if err != nil || p.Default {
 						t.Errorf("%v %s, %v", p.Cause, p.Explanation, err)
 					}

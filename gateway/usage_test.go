@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
-	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/wait"
@@ -39,11 +37,7 @@ func (l *lossy) AddUsage(ctx context.Context, r serving.UsageReport) error {
 // TestUsageIsKept has gateways come and go, whose reports get lost: what clients got is
 // counted once, the last second of each included.
 func TestUsageIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, _ *http.Client) {
-		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		file, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -54,12 +48,11 @@ func TestUsageIsKept(t *testing.T) {
 			catalog.PutVersion{Version: *v},
 			catalog.PutApp{App: serving.App{Name: "double-it", InputType: serving.Doubles, DefaultOutput: "-1.0", SLO: serving.Duration(20 * time.Second), Models: []string{"m"}}},
 		} {
-			if _, err := file.Apply(all, c, 0); err != nil {
+			if _, err := file.Apply(t.ctx, c, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
-		replicas := inprocess.NewRegistry()
-		replicas.Put(startReplica(all, &running, on, "m/0", file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
+		t.replicas.Put(t.replica("m/0", file.Catalog().Version(v.ModelID), func(inputs []serving.Value) []gocontainer.Result {
 			time.Sleep(time.Millisecond)
 			results := make([]gocontainer.Result, len(inputs))
 			for i := range results {
@@ -71,11 +64,9 @@ func TestUsageIsKept(t *testing.T) {
 		const gateways, queries = 3, 20
 		for n := range gateways {
 			store.lose = n < gateways-1
-			ctx, cancel := context.WithCancel(all)
-			g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: store, Resolver: replicas, Usage: store, CacheBytes: 1 << 20})
-			ended := make(chan error, 1)
-			running.Go(func() { ended <- g.Run(ctx, nil) })
-			wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+			ctx, cancel := context.WithCancel(t.ctx)
+			g, ended := t.gateway(ctx, nil, gateway.Config{Catalog: store, Usage: store, CacheBytes: 1 << 20})
+			t.ready(g, 1)
 			for i := range queries {
 				q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: []byte{byte(i / 2), byte(n), 0, 0, 0, 0, 0, 0}}}
 				if p, err := predict(ctx, g, q); err != nil || p.Default {
@@ -90,7 +81,7 @@ func TestUsageIsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		used, err := file.UsageOf(all, []serving.UsageKey{{App: "double-it"}, {ModelID: v.ModelID}})
+		used, err := file.UsageOf(t.ctx, []serving.UsageKey{{App: "double-it"}, {ModelID: v.ModelID}})
 		if err != nil || len(used) != 2 {
 			t.Fatalf("%+v, %v", used, err)
 		}
@@ -106,28 +97,21 @@ func TestUsageIsKept(t *testing.T) {
 
 // TestAGatewayThatStopsBlamesNobody for the questions that it leaves behind.
 func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, on network, _ *http.Client) {
-		all, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		var running sync.WaitGroup
-		defer running.Wait()
-		defer stop()
+	bubble(t, func(t *world) {
 		release := make(chan struct{})
 		defer close(release)
 		v := newVersion("m", "1")
-		replicas := inprocess.NewRegistry()
-		replicas.Put(startReplica(all, &running, on, "m/0", v, func(inputs []serving.Value) []gocontainer.Result {
+		t.replicas.Put(t.replica("m/0", v, func(inputs []serving.Value) []gocontainer.Result {
 			<-release
 			return make([]gocontainer.Result, len(inputs))
 		}))
 		cat := catalogOf(v)
 		cat.Apps["double-it"].SLO = serving.Duration(50 * time.Millisecond)
 		store := &reports{}
-		ctx, cancel := context.WithCancel(all)
+		ctx, cancel := context.WithCancel(t.ctx)
 		defer cancel()
-		g := gateway.New(ctx, gateway.Config{Dial: on.dial, Name: "test", Catalog: fixed{cat}, Resolver: replicas, Usage: store})
-		ended := make(chan error, 1)
-		running.Go(func() { ended <- g.Run(ctx, nil) })
-		wait.Until(t, "the replica", func() bool { return len(g.Replicas()) == 1 && len(g.Replicas()[0].Models) == 1 })
+		g, ended := t.gateway(ctx, nil, gateway.Config{Catalog: fixed{cat}, Usage: store})
+		t.ready(g, 1)
 		wait.Until(t, "the catalog", func() bool { _, err := g.App("double-it"); return err == nil })
 		q := serving.Query{App: "double-it", Received: time.Now(), Input: serving.Input{Type: serving.Doubles, Data: make([]byte, 8)}}
 		if p, err := predict(ctx, g, q); err != nil || !p.Default {
