@@ -28,34 +28,6 @@ def run(gateway, use, **options):
     return asyncio.run(main())
 
 
-def test_every_call(gateway):
-    async def use(client):
-        said = {"user": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
-        assert await client.predict("app", [1], candidate_models=["c"], **said) == topsail.Prediction(
-            1, False, 7, raw=ANSWER
-        )
-        assert len(await client.predict_batch("app", [[1]], candidate_models=["a", "b:2"], **said)) == 1
-        gateway.say((200, LEARNED), (200, {"feedback": [LEARNED]}), (503, {"status": "draining"}))
-        learned = await client.feedback("app", 0, query_id=7, input=[1], user="ann", context=3)
-        assert learned.joined == "record"
-        assert len(await client.feedback_batch("app", [{"query_id": 7, "reward": 1}])) == 1
-        assert await client.health() is False
-        with pytest.raises(topsail.BadRequest):
-            await client.predict("app", None)
-        assert "secret" not in repr(client)
-
-    run(gateway, use, key="secret")
-    said = {"uid": "ann", "context": 3, "version": "2", "explain": True, "salt": 0, "no_cache": True}
-    assert gateway.bodies() == [
-        {"input": [1], "candidate_models": ["c"]} | said,
-        {"input_batch": [[1]], "candidate_models": ["a", "b:2"]} | said,
-        {"label": 0, "query_id": 7, "input": [1], "uid": "ann", "context": 3},
-        {"feedback_batch": [{"query_id": 7, "reward": 1}]},
-        None,
-    ]
-    assert {h.headers["Authorization"] for h in gateway.heard} == {"Bearer secret"}
-
-
 def test_many_at_once(gateway):
     async def use(client):
         return await asyncio.gather(*(client.predict("app", [i]) for i in range(50)))

@@ -4,6 +4,7 @@ import base64
 import json
 import pickle
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -312,6 +313,31 @@ def test_nobody_is_there(connect, clock, nobody):
         connect(nobody).feedback("app", 0, input=[1], timeout=PATIENCE)
     assert e.value.unheard
     assert 108 < clock.now <= 110  # and not 160
+
+
+def test_a_server_that_says_nothing(connect):
+    """Not even to begin with TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        client = connect(f"https://127.0.0.1:{s.getsockname()[1]}", verify=False)
+        with pytest.raises(topsail.Timeout, match="took no connection in time"):
+            client.predict("app", [1], timeout=0.1)
+
+
+def test_a_server_that_resets(connect):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+
+        def reset():
+            connection, _ = s.accept()
+            connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+        thread = threading.Thread(target=reset)
+        thread.start()
+        client = connect(f"http://127.0.0.1:{s.getsockname()[1]}", timeout=PATIENCE)
+        with pytest.raises(topsail.Unavailable, match="the connection to .* broke: .*reset by peer"):
+            client.feedback("app", 0, input=[1])
+        thread.join()
 
 
 def test_a_closed_client_opens_new_connections(gateway):
