@@ -24,13 +24,6 @@ func NewBest(spec serving.PolicySpec, links []string, output serving.OutputType)
 	return &Best{panel: newPanel(&spec, links), takes: spec.OutputOf(output), qualifier: spec.Qualifier, within: spec.Within()}
 }
 
-// Select implements selection.Policy.
-func (b *Best) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	b.addCandidates(candidates, plan)
-	b.rank(candidates, plan)
-	share(plan)
-}
-
 // Combine implements selection.Policy.
 func (b *Best) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	best, quality := b.best(plan, answers)

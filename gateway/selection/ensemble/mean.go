@@ -18,13 +18,6 @@ func NewMean(spec serving.PolicySpec, links []string, output serving.OutputType)
 	return &Mean{panel: newPanel(&spec, links), takes: spec.OutputOf(output)}
 }
 
-// Select implements selection.Policy.
-func (m *Mean) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	m.addCandidates(candidates, plan)
-	m.rank(candidates, plan)
-	share(plan)
-}
-
 // Combine implements selection.Policy.
 func (m *Mean) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	return average(plan, answers, m.takes, at)

@@ -20,13 +20,6 @@ func NewMedian(spec serving.PolicySpec, links []string, output serving.OutputTyp
 	return &Median{panel: newPanel(&spec, links), takes: spec.OutputOf(output)}
 }
 
-// Select implements selection.Policy.
-func (m *Median) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	m.addCandidates(candidates, plan)
-	m.rank(candidates, plan)
-	share(plan)
-}
-
 // Combine implements selection.Policy.
 func (m *Median) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	why, over := ended(answers, at)

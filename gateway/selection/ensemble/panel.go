@@ -67,6 +67,13 @@ func (p *panel) has(model string) bool {
 	return found || !p.closed
 }
 
+// Select implements selection.Policy, for those that learn nothing: models count as declared.
+func (p *panel) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
+	p.addCandidates(candidates, plan)
+	p.rank(candidates, plan)
+	share(plan)
+}
+
 // addCandidates adds the candidates that can be asked to the plan, in their own order, with
 // their declared weights, and leaves their places in plan.Scratch. Both lists are
 // sorted by model, so that it walks through them once.

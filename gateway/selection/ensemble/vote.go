@@ -25,13 +25,6 @@ func NewVote(spec serving.PolicySpec, links []string, output serving.OutputType)
 	return &Vote{panel: newPanel(&spec, links), takes: spec.OutputOf(output), agreement: spec.Agreement, within: spec.Within()}
 }
 
-// Select implements selection.Policy.
-func (v *Vote) Select(_ *selection.State, _ *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
-	v.addCandidates(candidates, plan)
-	v.rank(candidates, plan)
-	share(plan)
-}
-
 // Combine implements selection.Policy.
 func (v *Vote) Combine(_ *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
 	t := count(plan, answers, v.takes)
