@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -228,7 +227,7 @@ func learnedCommand() *cobra.Command {
 	c := takes("learned APP", "Show what an app's policy has learned", appNames)
 	userFlags(c)
 	return verb(c, func(k *call) error {
-		return read(k, learnedTable, k.user(), "apps", k.args[0], "learned")
+		return read(k, learnedTable, k.parameters("uid", "context"), "apps", k.args[0], "learned")
 	})
 }
 
@@ -240,7 +239,7 @@ func forgetCommand() *cobra.Command {
 			return err
 		}
 		r := deletion("apps", k.args[0], "learned")
-		r.Query = k.user()
+		r.Query = k.parameters("uid", "context")
 		return k.change(r, "the policy of app %s is reset; its previous state is kept for a day", k.args[0])
 	})
 }
@@ -248,16 +247,6 @@ func forgetCommand() *cobra.Command {
 func userFlags(c *cobra.Command) {
 	c.Flags().String("uid", "", "of this user; without it the app's own state")
 	c.Flags().String("context", "", "in this context")
-}
-
-func (k *call) user() url.Values {
-	query := url.Values{}
-	for _, name := range []string{"uid", "context"} {
-		if v := text(k.cmd, name); v != "" {
-			query.Set(name, v)
-		}
-	}
-	return query
 }
 
 func learnedTable(l serving.Learning) *screen.Table {

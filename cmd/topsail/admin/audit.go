@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,13 +31,7 @@ func listAudit(k *call) error {
 	if err != nil || most < 0 {
 		return misused("--lines must be at least 0")
 	}
-	query := url.Values{}
-	for _, name := range []string{"kind", "name", "who"} {
-		if v := text(k.cmd, name); v != "" {
-			query.Set(name, v)
-		}
-	}
-	entries, raw, err := items[serving.AuditEntry](k, most, query, "audit")
+	entries, raw, err := items[serving.AuditEntry](k, most, k.parameters("kind", "name", "who"), "audit")
 	if err != nil {
 		return err
 	}

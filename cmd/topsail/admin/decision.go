@@ -24,7 +24,7 @@ func listDecisions(k *call) error {
 	if err != nil || most < 1 || most > maxDecisions {
 		return misused("--lines must be between 1 and %d", maxDecisions)
 	}
-	query := k.narrowed()
+	query := k.parameters("model", "version")
 	query.Set("limit", strconv.Itoa(most))
 	var answer struct {
 		Items []json.RawMessage `json:"items"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -52,6 +53,17 @@ func text(c *cobra.Command, flag string) string {
 		return ""
 	}
 	return f.Value.String()
+}
+
+// parameters are those of some flags that have a value, by their names, for a request.
+func (k *call) parameters(flags ...string) url.Values {
+	query := url.Values{}
+	for _, flag := range flags {
+		if v := text(k.cmd, flag); v != "" {
+			query.Set(flag, v)
+		}
+	}
+	return query
 }
 
 // key finds the key to show; without one it is empty. It is never part of an error.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -35,16 +34,6 @@ func ofVersion(c *cobra.Command) {
 	c.Flags().String("version", "", "of this version only")
 }
 
-func (k *call) narrowed() url.Values {
-	query := url.Values{}
-	for _, name := range []string{"model", "version"} {
-		if v := text(k.cmd, name); v != "" {
-			query.Set(name, v)
-		}
-	}
-	return query
-}
-
 func replicaVerb(name, short, done string) *cobra.Command {
 	c := takes(name+" REPLICA", short, replicaNames)
 	return verb(c, func(k *call) error {
@@ -54,7 +43,7 @@ func replicaVerb(name, short, done string) *cobra.Command {
 }
 
 func listReplicas(k *call) error {
-	replicas, raw, err := items[api.Replica](k, 0, k.narrowed(), "replicas")
+	replicas, raw, err := items[api.Replica](k, 0, k.parameters("model", "version"), "replicas")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -39,11 +38,7 @@ func showUsage(k *call) error {
 		}
 		return k.showList([]json.RawMessage{raw}, k.usageRows([]api.Usage{one}), "")
 	}
-	query := url.Values{}
-	if model := text(k.cmd, "model"); model != "" {
-		query.Set("model", model)
-	}
-	all, raw, err := items[api.Usage](k, 0, query, "usage")
+	all, raw, err := items[api.Usage](k, 0, k.parameters("model"), "usage")
 	if err != nil {
 		return err
 	}
