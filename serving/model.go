@@ -22,6 +22,12 @@ func (id ModelID) Compare(other ModelID) int {
 	return cmp.Or(cmp.Compare(id.Model, other.Model), cmp.Compare(id.Version, other.Version))
 }
 
+// Matches says whether the id is what a filter wants: an empty version stands for all of the model, an
+// empty model for all models.
+func (id ModelID) Matches(filter ModelID) bool {
+	return (filter.Model == "" || filter.Model == id.Model) && (filter.Version == "" || filter.Version == id.Version)
+}
+
 // Version is a model version as it was registered, as the API, files and stores have it; immutable
 // once in a Catalog.
 type Version struct {

@@ -48,13 +48,9 @@ func (d *Decisions) Decisions(ctx context.Context, n int, about serving.ModelID)
 	defer d.mu.Unlock()
 	var found []serving.Decision
 	for i := len(d.ring) - 1; i >= 0 && len(found) < n; i-- {
-		if one := d.ring[(d.next+i)%len(d.ring)]; isAbout(one.ModelID, about) {
+		if one := d.ring[(d.next+i)%len(d.ring)]; one.Matches(about) {
 			found = append(found, one)
 		}
 	}
 	return found, nil
-}
-
-func isAbout(id, about serving.ModelID) bool {
-	return (about.Model == "" || about.Model == id.Model) && (about.Version == "" || about.Version == id.Version)
 }

@@ -45,7 +45,7 @@ func (s *Store) Decisions(ctx context.Context, n int, about serving.ModelID) ([]
 			if len(decisions) == n {
 				return decisions, nil
 			}
-			if ok && matches(d.ModelID, about) {
+			if ok && d.Matches(about) {
 				decisions = append(decisions, d)
 			}
 		}
@@ -68,8 +68,4 @@ func (s *Store) decisionsBefore(ctx context.Context, before string) (page []redi
 func decodeDecision(entry redis.XMessage) (d serving.Decision, ok bool) {
 	value, _ := entry.Values["decision"].(string)
 	return d, json.Unmarshal([]byte(value), &d) == nil
-}
-
-func matches(id, about serving.ModelID) bool {
-	return (about.Model == "" || about.Model == id.Model) && (about.Version == "" || about.Version == id.Version)
 }

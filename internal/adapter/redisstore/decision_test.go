@@ -95,7 +95,7 @@ func TestDecisions(t *testing.T) {
 		}
 		next := len(want)
 		for _, d := range got {
-			for next--; next >= 0 && !matches(want[next].ModelID, test.about); next-- {
+			for next--; next >= 0 && !want[next].Matches(test.about); next-- {
 			}
 			if next < 0 || d != want[next] {
 				t.Fatalf("%+v: got %+v out of order or changed", test, d)
