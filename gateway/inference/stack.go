@@ -2,10 +2,8 @@ package inference
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -139,42 +137,10 @@ func convert(t *serving.Tensor, text []byte, what string) (serving.Value, error)
 		v.Shape = []int{len(numbers)}
 	}
 	for _, x := range numbers {
-		data, ok := appendNumber(v.Data, v.DType, x)
-		if !ok {
+		var err error
+		if v.Data, err = serving.AppendNumber(v.Data, v.DType, x); err != nil {
 			return v, fmt.Errorf("%s is not %s", what, t)
 		}
-		v.Data = data
 	}
 	return v, nil
-}
-
-// appendNumber appends x as an element; ok is false for a number that the type does not hold.
-func appendNumber(b []byte, t serving.DType, x float64) (data []byte, ok bool) {
-	le := binary.LittleEndian
-	switch t {
-	case serving.Float64:
-		return le.AppendUint64(b, math.Float64bits(x)), true
-	case serving.Float32:
-		return le.AppendUint32(b, math.Float32bits(float32(x))), true
-	case serving.Float16:
-		return le.AppendUint16(b, serving.ToHalf(float32(x))), true
-	case serving.BFloat16:
-		return le.AppendUint16(b, serving.ToBrainFloat(float32(x))), true
-	}
-	bits := 8 * t.Size()
-	least, most := 0.0, math.Ldexp(1, bits)
-	switch t {
-	case serving.Bool:
-		most = 2
-	case serving.Int8, serving.Int16, serving.Int32, serving.Int64:
-		least, most = -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
-	}
-	if x != math.Trunc(x) || x < least || x >= most {
-		return b, false
-	}
-	whole := uint64(int64(x))
-	if least == 0 && x >= 1<<63 {
-		whole = uint64(x)
-	}
-	return le.AppendUint64(b, whole)[:len(b)+t.Size()], true
 }
