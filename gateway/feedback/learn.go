@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,17 +37,7 @@ func (j *Joiner) learnAll(ctx context.Context, app *serving.App, all []*joined) 
 	if learning := j.predictor.Learning(app.Name); learning != nil {
 		j.metrics.regrets(app.Name, j.states.Get(learning, "", ""))
 	}
-	return learned, firstOf(errs)
-}
-
-// firstOf is the first error that there is: thousands of pieces fail for one reason.
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return learned, cmp.Or(errs...) // the first: thousands of pieces fail for one reason
 }
 
 // train has the app's policy learn what it has not learned yet.
