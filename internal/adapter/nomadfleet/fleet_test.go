@@ -53,12 +53,15 @@ func await(t *testing.T, f *Fleet, id serving.ModelID, what string, as func(serv
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(list, func(j serving.Job) bool { return j.ModelID == id })
-		if i >= 0 && as(list[i]) {
-			return list[i]
+		var job serving.Job
+		if i := slices.IndexFunc(list, func(j serving.Job) bool { return j.ModelID == id }); i >= 0 {
+			job = list[i]
+			if as(job) {
+				return job
+			}
 		}
 		if time.Now().After(until) {
-			t.Fatalf("%v is not %s: %+v", id, what, list)
+			t.Fatalf("%v is not %s: %d of %d run, blocked: %q, problem: %q", id, what, job.Running, job.Count, job.Blocked, job.Problem)
 		}
 	}
 }
