@@ -72,6 +72,7 @@ var rooms = map[string][]string{
 	"test/smoke":      {},
 	"test/pipes":      {},
 	"test/wait":       {},
+	"test/require":    {},
 	"test/journal":    {},
 	"test/edge":       {}, // the same
 	"nomad":           {"nomad"},

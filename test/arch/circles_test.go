@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // circles are the tags of tests that the gate leaves out; `make help` has a target for
@@ -83,9 +85,7 @@ func testFiles(t *testing.T) (all []testFile) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -140,9 +140,7 @@ func usedServers(t *testing.T, file testFile) map[string]int {
 	local := ""
 	for _, spec := range file.syntax.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch path {
 		case module + "/test/servers":
 			local = "servers"
@@ -176,9 +174,7 @@ func declared(t *testing.T, files []string) (names []string) {
 			t.Fatal(err)
 		}
 		syntax, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for object := range syntax.Scope.Objects {
 			if ast.IsExported(object) {
 				names = append(names, object)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestCommentsNameWhatTheyDocument finds comments of what has been renamed since. A doc comment begins with the
@@ -21,9 +23,7 @@ func TestCommentsNameWhatTheyDocument(t *testing.T) {
 	for _, name := range found(t, filepath.Join("..", ".."), ".go") {
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if ast.IsGenerated(file) {
 			continue
 		}
@@ -53,9 +53,7 @@ func files(t *testing.T, folder string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 

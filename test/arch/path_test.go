@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // How much there is to know of the way of a query.
@@ -57,9 +59,7 @@ func TestThePathOfAQuery(t *testing.T) {
 // pathRows are the rows of the page's tables, with package, name and what it does.
 func pathRows(t *testing.T) [][]string {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, way, found := strings.Cut(string(page), "### The same in code")
 	if !found {
 		t.Fatal("the page does not tell the way in code")
@@ -72,18 +72,14 @@ func pathRows(t *testing.T) [][]string {
 // and its types with nil.
 func declarations(t *testing.T, folder string) map[string]*ast.BlockStmt {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]*ast.BlockStmt{}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, d := range tree.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

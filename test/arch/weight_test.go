@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const (
@@ -51,9 +53,7 @@ func TestWeight(t *testing.T) {
 func readLimits(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile("weight.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	limits, raised := map[string]int{}, regexp.MustCompile(`^\+(\d+) [^:]+: \S.*$`)
 	name := ""
 	for line := range strings.Lines(string(text)) {
@@ -208,8 +208,6 @@ func linesOf(text string, comments ...string) int {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }

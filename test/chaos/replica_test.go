@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const (
@@ -26,9 +27,7 @@ func (r *world) under(t *testing.T, fault string, do func(t *testing.T)) harness
 	if err := r.Await(ctx, r.Whole); err != nil {
 		t.Fatalf("the cluster was not whole before: %v", err)
 	}
-	if err := r.Await(ctx, r.sized); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Await(ctx, r.sized))
 	l := harness.StartLoad("sum", harness.Rate, r.Gateways)
 	time.Sleep(settle)
 	do(t)

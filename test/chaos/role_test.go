@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/require"
 
 	nomad "github.com/hashicorp/nomad/api"
 )
@@ -67,9 +68,7 @@ func TestKilledLeader(t *testing.T) {
 func (r *world) leader(t *testing.T) string {
 	t.Helper()
 	pair, _, err := r.Services.KV().Get("topsail/scheduler/leader", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if pair == nil || pair.Session == "" {
 		return ""
 	}
@@ -104,9 +103,7 @@ func TestDrainedNode(t *testing.T) {
 func (r *world) node(t *testing.T, alloc string) string {
 	t.Helper()
 	a, _, err := r.Rig.Jobs.Allocations().Info(alloc, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a.NodeID
 }
 
@@ -123,9 +120,7 @@ func (r *world) run(t *testing.T, program string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	for _, job := range []string{"gateway", "scheduler"} {
-		if err := r.RunJob(ctx, job, program); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.RunJob(ctx, job, program))
 	}
 	err := r.Await(ctx, func(ctx context.Context) error {
 		for _, one := range harness.Tasks(r.Dir) {
@@ -138,9 +133,7 @@ func (r *world) run(t *testing.T, program string) {
 		}
 		return r.Whole(ctx)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // previous builds the commit before this one.

@@ -22,6 +22,7 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -41,9 +42,7 @@ func back(t *testing.T, list ...*servers.Server) {
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	for _, s := range slices.Backward(list) {
-		if err := s.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Start(ctx))
 	}
 }
 
@@ -120,9 +119,7 @@ func (r *world) spread(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(settle)
-		if err := r.Await(ctx, r.Whole); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Await(ctx, r.Whole))
 		r.eligible(t, node, true)
 	}
 }
@@ -188,19 +185,13 @@ func TestRedisIsRewound(t *testing.T) {
 	want(t, cluster.under(t, "Redis is restored from an old copy", func(t *testing.T) {
 		cluster.Redis.Stop()
 		old, data := filepath.Join(cluster.Dir, "redis-old"), filepath.Join(cluster.Dir, "redis", "appendonlydir")
-		if err := os.CopyFS(old, os.DirFS(data)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(old, os.DirFS(data)))
 		back(t, cluster.Redis)
 		// Something that the old copy does not know.
-		if err := cluster.Apply(t.Context(), cluster.catalog()+"\n[[app]]\nname='later'\ndefault_output='-1'\ninput_type='doubles'\n"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cluster.Apply(t.Context(), cluster.catalog()+"\n[[app]]\nname='later'\ndefault_output='-1'\ninput_type='doubles'\n"))
 		time.Sleep(2 * time.Second) // for the snapshots
 		cluster.Redis.Stop()
-		if err := errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)), os.RemoveAll(old)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(old)), os.RemoveAll(old)))
 		back(t, cluster.Redis)
 		cluster.untilAlarm(t, true)
 		cluster.restore(t)
@@ -209,24 +200,18 @@ func TestRedisIsRewound(t *testing.T) {
 			t.Errorf("what came after the old copy is lost: %q, %v", cause, err)
 		}
 	}), 0)
-	if err := cluster.Apply(t.Context(), cluster.catalog()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Apply(t.Context(), cluster.catalog()))
 }
 
 // jobs are all jobs with their counts.
 func (r *world) jobs(t *testing.T) string {
 	t.Helper()
 	list, _, err := r.Rig.Jobs.Jobs().List(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var b strings.Builder
 	for _, stub := range list {
 		job, _, err := r.Rig.Jobs.Jobs().Info(stub.ID, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprintf(&b, "%s: %d; ", stub.ID, *job.TaskGroups[0].Count)
 	}
 	return b.String()
@@ -236,9 +221,7 @@ func (r *world) jobs(t *testing.T) string {
 func (r *world) redis(t *testing.T, command string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", r.Redis.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close()
 	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
 		t.Fatal(err)
@@ -252,9 +235,7 @@ func (r *world) redis(t *testing.T, command string) {
 // restore does what the alarm says.
 func (r *world) restore(t *testing.T) {
 	t.Helper()
-	if err := r.Command(t.Context(), r.Program, "restore"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Command(t.Context(), r.Program, "restore"))
 }
 
 // untilAlarm waits until every gateway has raised the alarm about the store, or
@@ -277,9 +258,7 @@ func (r *world) untilAlarm(t *testing.T, raised bool) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func get(ctx context.Context, url string) (string, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // AuditStore is the seam of the audit log, beside the catalog whose changes are in it.
@@ -83,9 +84,7 @@ func (s audits) apply(change catalog.Change) *serving.Catalog {
 
 func (s audits) add(entry serving.AuditEntry) {
 	s.Helper()
-	if err := s.store.AddAudit(s.Context(), entry); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.store.AddAudit(s.Context(), entry))
 }
 
 func (s audits) list(query serving.AuditQuery) []serving.AuditEntry {
@@ -188,9 +187,7 @@ func (s audits) deployed() {
 		s.Fatalf("it is deployed by %+v", d)
 	}
 	cat, err := s.reopen().Apply(s.Context(), catalog.PutVersion{Version: version("m", "2")}, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	if got := cat.Version(v.ModelID).Deployed; got == nil || *got != *d {
 		s.Errorf("after a restart it is deployed by %+v, want %+v", got, d)
 	}
@@ -220,13 +217,9 @@ func (s audits) secrets() {
 		s.Error("the catalog itself has lost it")
 	}
 	hash, err := json.Marshal(key.Hash)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	log, err := json.Marshal(s.log())
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	for _, word := range []string{"hunter2", string(hash), text, `"hash"`} {
 		if strings.Contains(string(log), word) {
 			s.Errorf("the log has %s", word)

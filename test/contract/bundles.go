@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // BundleStore is the seam of where bundles lie; package artifact says what it promises.
@@ -70,9 +71,7 @@ func (b bundles) content(n int) (data []byte, digest string) {
 func (b bundles) put(store BundleStore, data []byte, digest string) error {
 	b.Helper()
 	file, err := os.CreateTemp(b.TempDir(), "archive")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer file.Close()
 	if _, err := file.Write(data); err != nil {
 		b.Fatal(err)
@@ -82,9 +81,7 @@ func (b bundles) put(store BundleStore, data []byte, digest string) error {
 
 func (b bundles) keep(data []byte, digest string) {
 	b.Helper()
-	if err := b.put(b.one, data, digest); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, b.put(b.one, data, digest))
 }
 
 // holds wants these digests in the list of both.
@@ -107,9 +104,7 @@ func (b bundles) holds(want ...string) {
 func (b bundles) reads(data []byte, digest string) {
 	b.Helper()
 	content, stored, err := b.other.Open(b.Context(), digest)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer content.Close()
 	if age := time.Since(stored.Created).Abs(); stored.Digest != digest || stored.Size != int64(len(data)) || age > time.Minute {
 		b.Errorf("it is %+v, of %d bytes", stored, len(data))
@@ -164,9 +159,7 @@ func (b bundles) replaced() {
 func (b bundles) deleted() {
 	data, digest := b.content(2<<20 + 1)
 	b.keep(data, digest)
-	if err := b.other.Delete(b.Context(), digest); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, b.other.Delete(b.Context(), digest))
 	b.holds()
 	if err := b.one.Delete(b.Context(), digest); !errors.Is(err, bundle.ErrNotStored) {
 		b.Errorf("error is %v", err)
@@ -179,9 +172,7 @@ func (b bundles) parts() {
 	data, digest := b.content(2<<20 + 100)
 	b.keep(data, digest)
 	content, _, err := b.one.Open(b.Context(), digest)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer content.Close()
 	for _, at := range []int64{0, 1<<20 - 3, 2<<20 + 90, 5} {
 		got := make([]byte, 10)

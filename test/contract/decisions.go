@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // DecisionStore is the seam of the history of decisions.
@@ -51,9 +52,7 @@ func decision(i int) serving.Decision {
 func (s decisions) add(n int) (all []serving.Decision) {
 	s.Helper()
 	for i := range n {
-		if err := s.store.AddDecision(s.Context(), decision(i)); err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s, s.store.AddDecision(s.Context(), decision(i)))
 		all = append(all, decision(i))
 	}
 	slices.Reverse(all)

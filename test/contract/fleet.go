@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -117,9 +118,7 @@ func (s fleet) starts(v *serving.Version) int {
 func (s fleet) job(from JobFleet, v *serving.Version) *serving.Job {
 	s.Helper()
 	list, err := from.Jobs(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	var found *serving.Job
 	for i := range list {
 		if list[i].ModelID == v.ModelID {
@@ -154,9 +153,7 @@ func (s fleet) set(v *serving.Version, count int) *serving.Job {
 	} else {
 		s.Cleanup(func() { s.remove(v) })
 	}
-	if err := s.SetCount(s.Context(), v, fleetSLO, serving.JobChange{Count: count, Index: before, Reason: "the contract"}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.SetCount(s.Context(), v, fleetSLO, serving.JobChange{Count: count, Index: before, Reason: "the contract"}))
 	job := s.job(s.JobFleet, v)
 	if job == nil || job.Count != count || job.Index <= before {
 		s.Fatalf("after setting %d at index %d: %+v", count, before, job)
@@ -202,9 +199,7 @@ func (s fleet) startsAndStops() {
 	if job.Blocked != "" || job.Problem != "" || job.Outdated {
 		s.Errorf("a healthy job: %+v", job)
 	}
-	if err := s.Remove(s.Context(), s.v.ModelID, serving.JobChange{Index: job.Index}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.Remove(s.Context(), s.v.ModelID, serving.JobChange{Index: job.Index}))
 	if job := s.job(s.JobFleet, s.v); job != nil {
 		s.Errorf("a removed job: %+v", job)
 	}
@@ -320,9 +315,7 @@ func (s fleet) failing() {
 func (s fleet) otherSLO() {
 	job := s.set(s.v, 1)
 	s.awaitRunning(s.v, 1, 1)
-	if err := s.SetCount(s.Context(), s.v, time.Second, serving.JobChange{Count: 2, Index: job.Index}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.SetCount(s.Context(), s.v, time.Second, serving.JobChange{Count: 2, Index: job.Index}))
 	s.awaitRunning(s.v, 2, 2)
 	s.set(s.v, 1) // and back
 	s.awaitRunning(s.v, 1, 2)
@@ -334,9 +327,7 @@ func (s fleet) outdated() {
 	if job := s.job(s.Newer, s.v); job == nil || !job.Outdated {
 		s.Fatalf("in the eyes of a newer release: %+v", job)
 	}
-	if err := s.Newer.SetCount(s.Context(), s.v, fleetSLO, serving.JobChange{Count: 2, Index: job.Index}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.Newer.SetCount(s.Context(), s.v, fleetSLO, serving.JobChange{Count: 2, Index: job.Index}))
 	s.await(s.Newer, s.v, "up to date", func(j *serving.Job) bool {
 		if j.Running < 2 {
 			s.Errorf("%d of 2 replicas run during the update", j.Running)
@@ -345,9 +336,7 @@ func (s fleet) outdated() {
 	})
 	starts := s.starts(s.v)
 	job = s.job(s.Newer, s.v)
-	if err := s.Newer.SetCount(s.Context(), s.v, fleetSLO, serving.JobChange{Count: 1, Index: job.Index}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.Newer.SetCount(s.Context(), s.v, fleetSLO, serving.JobChange{Count: 1, Index: job.Index}))
 	job = s.await(s.Newer, s.v, "scaled", func(j *serving.Job) bool { return j.Running == 1 && s.starts(s.v) == starts })
 	if job.Blocked != "" {
 		s.Errorf("scaling after an update is a rollout: %s", job.Blocked)

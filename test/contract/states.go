@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // StateStore is the seam of selection states, which several gateways share.
@@ -91,9 +92,7 @@ func (s states) want(key serving.StateKey, text string, revision uint64) {
 func (s states) refuse(key serving.StateKey, revision uint64) {
 	s.Helper()
 	text, at, err := s.store.LoadState(s.Context(), key)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	if next, err := s.another().SwapState(s.Context(), key, revision, []byte("refused")); !errors.Is(err, serving.ErrStateConflict) || next != 0 {
 		s.Fatalf("%v: swapped revision %d at %d for %d with error %v", key, revision, at, next, err)
 	}

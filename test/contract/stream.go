@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -314,9 +315,7 @@ func (s *streams) results() int {
 		}
 		seen[value] = r.Place
 		number, err := strconv.Atoi(value)
-		if err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s, err)
 		if before, ok := last[key]; s.Ordered && ok && number < before {
 			s.Fatalf("the result of %d comes after that of %d, both of %s", number, before, key)
 		}
@@ -459,9 +458,7 @@ func (s *streams) severalResults() {
 				first, second = first-1, second+1
 			}
 		}
-		if err := s.commit(s.Context(), member, records, results); err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s, s.commit(s.Context(), member, records, results))
 		done += len(records)
 	}
 	s.read(s.Out[0], first)

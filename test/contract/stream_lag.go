@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -13,9 +14,7 @@ func (s *streams) lag() {
 	s.awaitLag(member, 10)
 	records := s.poll(member, 4)
 	s.awaitLag(member, 10)
-	if err := s.commit(s.Context(), member, records, s.echo(records)); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.commit(s.Context(), member, records, s.echo(records)))
 	s.awaitLag(member, 10-int64(len(records)))
 	s.write(5)
 	s.awaitLag(member, 15-int64(len(records)))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // window has several polls in flight at once, and commits their records in any order. Each comes once.
@@ -46,9 +47,7 @@ func (s *streams) beyond() {
 		var late, done []serving.StreamRecord
 		for j, r := range records {
 			number, err := strconv.Atoi(string(r.Value))
-			if err != nil {
-				s.Fatal(err)
-			}
+			require.NoError(s, err)
 			if i > 0 && !open[string(r.Value)] {
 				s.Errorf("record %s comes again", r.Value)
 			}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TrafficKeeper is the seam of where the past of the charts lies; package traffic says what it
@@ -55,17 +57,13 @@ func (k traffic) past(seed uint64, n int) []byte {
 
 func (k traffic) save(to TrafficKeeper, past []byte) {
 	k.Helper()
-	if err := to.SaveTraffic(k.Context(), past); err != nil {
-		k.Fatal(err)
-	}
+	require.NoError(k, to.SaveTraffic(k.Context(), past))
 }
 
 func (k traffic) finds(in TrafficKeeper, want []byte) {
 	k.Helper()
 	got, err := in.LoadTraffic(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	require.NoError(k, err)
 	if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
 		k.Fatalf("it has %d bytes, and not the %d that were saved", len(got), len(want))
 	}
@@ -79,9 +77,7 @@ func (k traffic) kept() {
 	k.save(one, text)
 	k.finds(one, text)
 	found, err := one.LoadTraffic(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	require.NoError(k, err)
 	clear(found)
 	k.finds(k.another(), text)
 }

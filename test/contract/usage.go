@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // UsageStore is the seam of usage, beside the catalog whose apps and versions it is of.
@@ -118,9 +119,7 @@ func (s usages) add(r serving.UsageReport) {
 func (s usages) of(objects ...serving.UsageKey) []serving.Usage {
 	s.Helper()
 	all, err := s.another().UsageOf(s.Context(), objects)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -18,9 +19,7 @@ import (
 func (c *installed) backsUp() string {
 	c.Helper()
 	binary, err := servers.Binary("nomad")
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	to := filepath.Join(c.dir, "backups")
 	run := exec.CommandContext(c.Context(), binary, "job", "run", "-var", "namespace=topsail", "-var", "program="+filepath.Join(c.dir, "topsail"),
 		"-var", "destination="+to+"/", "-var", "keep=2", "backup.nomad.hcl")
@@ -60,9 +59,7 @@ func (c *installed) losesAndRestores(api, file, digest string) {
 		}
 		return err
 	})
-	if err := os.RemoveAll(c.work()); err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, os.RemoveAll(c.work()))
 	restore := exec.CommandContext(c.Context(), filepath.Join(c.dir, "topsail"), "restore", file, "--yes")
 	restore.Env = append(os.Environ(), "TOPSAIL_ADMIN_URL="+strings.TrimSuffix(api, "/api/v1"), "HOME="+c.dir)
 	out, err := restore.CombinedOutput()

@@ -26,6 +26,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	harness "github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -103,9 +104,7 @@ func TestInstalledClusterLosesAManagement(t *testing.T) {
 
 func startInstalled(t *testing.T) *installed {
 	dir, err := os.MkdirTemp("", "topsail-install")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &installed{T: t, dir: dir}
 	t.Cleanup(func() {
 		if c.Cluster != nil {
@@ -120,15 +119,11 @@ func startInstalled(t *testing.T) *installed {
 		}
 	}
 	ports, err := servers.FreePortsForAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 3, HeartbeatGrace: 3 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start(t.Context()))
 	if c.jobs, err = nomad.NewClient(&nomad.Config{Address: "http://" + c.Nomad.Addr, Namespace: "topsail"}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +138,7 @@ func startInstalled(t *testing.T) *installed {
 func (c *installed) readme() {
 	c.Helper()
 	text, err := os.ReadFile("../../nomad/README.md")
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	section, _, _ := strings.Cut(string(text), "\n## Addresses")
 	script := `set -eu
 topsail() { command "$DIR/topsail" "$@"; }
@@ -165,9 +158,7 @@ nomad() {
 		script += strings.NewReplacer("10.0.0.5:6379", c.Redis.Addr, "10.0.0.5:8086", c.InfluxDB.Addr).Replace(block[1])
 	}
 	binary, err := servers.Binary("nomad")
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	cmd := exec.CommandContext(c.Context(), "sh", "-c", script)
 	cmd.Dir = "../../nomad"
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "DIR="+c.dir, "HOME="+c.dir,
@@ -209,9 +200,7 @@ func (c *installed) eligible(client int, yes bool) (id string) {
 func (c *installed) nodeOf(alloc string) (client int) {
 	c.Helper()
 	found, _, err := c.jobs.Allocations().Info(alloc, nil)
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	client = slices.IndexFunc(c.Clients, func(s *servers.Server) bool { return s.Name == found.NodeName })
 	if client < 0 {
 		c.Fatalf("allocation %s is on the node %s, which is none of the test's", alloc, found.NodeName)
@@ -226,9 +215,7 @@ func (c *installed) powerOff(client int) {
 	c.Agents[client].Kill()
 	dir := filepath.Join(c.dir, c.Clients[client].Name)
 	servers.Sweep(dir)
-	if err := os.RemoveAll(dir); err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, os.RemoveAll(dir))
 }
 
 // until waits for something that takes a cluster some seconds.
@@ -281,23 +268,17 @@ func (c *installed) ready(service string, n int) (list []*consul.AgentService) {
 func (c *installed) sum(more ...string) []byte {
 	c.Helper()
 	program, err := os.ReadFile(filepath.Join(c.dir, "gosum"))
-	if err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, err)
 	var archive bytes.Buffer
 	m := &bundle.Manifest{Runtime: "command", Command: append([]string{"./gosum"}, more...), InputType: serving.Doubles}
-	if err := bundle.Write(&archive, m, fstest.MapFS{"gosum": {Data: program, Mode: 0o755}}); err != nil {
-		c.Fatal(err)
-	}
+	require.NoError(c, bundle.Write(&archive, m, fstest.MapFS{"gosum": {Data: program, Mode: 0o755}}))
 	return archive.Bytes()
 }
 
 func digestOf(t *testing.T, archive []byte) string {
 	t.Helper()
 	digest, err := bundle.Digest(bytes.NewReader(archive))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return digest
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Policies that ask one model for each query come to ask the better one.
@@ -84,9 +85,7 @@ func TestWhatWasLearnedSurvivesARestart(t *testing.T) {
 		e.wants("pets", `{"uid":"ann","input":[1]}`, "dog")
 		was := s.learned(store, "pets", "ann")
 		e.stop()
-		if err := store.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Store.Close())
 
 		store = s.open(dir)
 		e = s.gateway(store)

@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -85,27 +86,21 @@ func (p *party) reread(file string, do func()) {
 func (p *party) listen() net.Listener {
 	p.t.Helper()
 	ln, err := p.tls.Listen(listen(p.t))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return ln
 }
 
 func (p *party) dialer() func(context.Context, string) (net.Conn, error) {
 	p.t.Helper()
 	dial, err := p.tls.Dialer()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return dial
 }
 
 func (p *party) token() access.Secret {
 	p.t.Helper()
 	token, err := access.TokenFile(p.dir+"/token", p.log)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return token
 }
 
@@ -131,9 +126,7 @@ func newSecured(t testing.TB, ca *testca.Authority, slo time.Duration) *secured 
 		gateway: newParty(t, ca), sidecar: newParty(t, ca), container: newParty(t, ca), client: newParty(t, ca),
 	}
 	keys, err := access.KeysFile(s.gateway.dir+"/keys", s.gateway.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ln := s.gateway.listen()
 	s.url = "https://" + strings.Replace(ln.Addr().String(), "127.0.0.1", "localhost", 1) + "/app/predict"
 	s.edge = gateway.New(ctx, gateway.Config{
@@ -223,9 +216,7 @@ func (s *secured) connected(n int) {
 func (p *party) http() *http.Client {
 	p.t.Helper()
 	config, err := p.tls.Client()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 }
 
@@ -255,8 +246,6 @@ func (s *secured) ask(client *http.Client, key string) error {
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ln
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // story is a catalog and what serves it, on a network in memory and in virtual time.
@@ -56,9 +57,7 @@ func (s *story) app(name string, policy serving.PolicySpec, models ...string) *s
 	a := &serving.App{
 		Name: name, InputType: serving.Doubles, DefaultOutput: "-1", SLO: serving.Duration(30 * time.Second), Models: models, Policy: policy,
 	}
-	if err := a.Check(); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, a.Check())
 	s.catalog.Apps[name] = a
 	return a
 }
@@ -111,9 +110,7 @@ type disk struct {
 func (s *story) open(dir string) disk {
 	s.Helper()
 	file, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	s.Cleanup(func() { s.running.Wait(); file.Close() })
 	return disk{file, inprocess.NewRecords()}
 }
@@ -122,9 +119,7 @@ func (s *story) open(dir string) disk {
 func (s *story) learned(in store, app, user string) *serving.Learning {
 	s.Helper()
 	l, err := gateway.Learned(s.Context(), state.New(in, slog.New(slog.DiscardHandler), obs.NewRegistry()), s.catalog, app, user, "")
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	return l
 }
 

@@ -11,15 +11,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // call is a client of the port for gRPC, which leaves at the end of the attack.
 func (s *server) call(t *testing.T, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(s.grpc, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return conn
 }
 

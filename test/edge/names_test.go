@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // many is how many names an attack makes up, and perSecond how fast.
@@ -24,9 +26,7 @@ func names(what string, requests, status int, request func(n int) string) attack
 		name: fmt.Sprintf("%d distinct %s", many, what),
 		run: func(t *testing.T, s *server) {
 			before, err := s.metrics()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var next, strange atomic.Int32
 			askers, begun := make([]asker, 4), time.Now()
 			side(len(askers), time.Minute, func(worker, _ int) {
@@ -40,9 +40,7 @@ func names(what string, requests, status int, request func(n int) string) attack
 				}
 			}, func() bool { return int(next.Load()) >= requests })
 			after, err := s.metrics()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if strange.Load() > 0 {
 				t.Errorf("%d of %d were not answered with %d", strange.Load(), requests, status)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -58,15 +59,11 @@ func start(t *testing.T, lines string, secure bool, more ...string) *server {
 		config = fmt.Sprintf("[tls]\ncert_file = %q\nkey_file = %q\n", testca.Write(t, dir, "cert.pem", pair.Cert), testca.Write(t, dir, "key.pem", pair.Key)) + config
 	}
 	file := filepath.Join(dir, "topsail.toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	s.cmd = exec.Command(programs.topsail, "local", "--config", file, "--data-dir", filepath.Join(dir, "data"),
 		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.cmd.Start())
 	go func() {
 		defer close(s.exited)
 		_ = s.cmd.Wait()

@@ -5,23 +5,19 @@ package servers
 import (
 	"slices"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestSweep finds a Redis, which hides its environment, and ends it.
 func TestSweep(t *testing.T) {
 	port, err := FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	s, err := Redis(dir+"/redis", port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(s.Kill)
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Start(t.Context()))
 	if left := Leftovers(dir); !slices.Contains(left, s.PID()) {
 		t.Errorf("process %d is not among those below its folder: %v", s.PID(), left)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/harness"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // slo is so long that an answer late by it is none.
@@ -30,9 +31,7 @@ func TestCluster(t *testing.T) {
 	begun := time.Now()
 	rig, err := harness.New(ctx, slo, 0)
 	t.Cleanup(rig.Close)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(rig.Story(begun))
@@ -60,16 +59,12 @@ type cluster struct{ *harness.Rig }
 
 func (c *cluster) await(ctx context.Context, t *testing.T, good func(context.Context) error) {
 	t.Helper()
-	if err := c.Await(ctx, good); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Await(ctx, good))
 }
 
 func (c *cluster) apply(ctx context.Context, t *testing.T, catalog string) {
 	t.Helper()
-	if err := c.Apply(ctx, catalog); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Apply(ctx, catalog))
 }
 
 // tasks are the running processes of a version's replicas.

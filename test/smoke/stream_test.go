@@ -22,14 +22,10 @@ func (c *cluster) stream(ctx context.Context, t *testing.T) {
 	server := startKafka(ctx, t)
 	kafka := brokers.KafkaAt(server.Addr)
 	for _, topic := range []string{"in", "out", "dead"} {
-		if err := kafka.CreateTopic(ctx, topic, 4, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, kafka.CreateTopic(ctx, topic, 4, nil))
 	}
 	const count = 200
-	if err := write(ctx, kafka, count); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, write(ctx, kafka, count))
 	file := filepath.Join(c.Dir, "stream.toml")
 	config := c.CatalogOf(2, "2", "2") + fmt.Sprintf("\n[[stream]]\nname = 'sums'\napp = 'sum'\ninput = ['in']\noutput = 'out'\ndead_letter = 'dead'\nbroker = 'kafka'\naddrs = [%q]\n", server.Addr)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -50,13 +46,9 @@ func (c *cluster) stream(ctx context.Context, t *testing.T) {
 func startKafka(ctx context.Context, t *testing.T) *servers.Server {
 	t.Helper()
 	port, err := servers.FreePorts(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Kafka(t.TempDir(), port, servers.KafkaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	if err := server.Start(ctx); err != nil {
 		t.Fatalf("%v\n%s", err, server.LogTail())
@@ -94,9 +86,7 @@ func sums(t *testing.T, results []serving.StreamRecord, count int) {
 	seen := map[string]bool{}
 	for _, r := range results {
 		result, err := records.ParseResponse(r.Value, stream.JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		i, err := strconv.Atoi(result.UUID)
 		if err != nil || i < 0 || i >= count || seen[result.UUID] {
 			t.Errorf("not awaited, or a second time: %s", r.Value)
