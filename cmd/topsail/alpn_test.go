@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var greeted = regexp.MustCompile(`(?m)^(Gateway|Web UI|Metrics) +https://([0-9.:]+)`)
@@ -26,9 +27,7 @@ func TestEveryListenerOffersHTTP(t *testing.T) {
 	dir, ca := t.TempDir(), testca.New(t, "ca")
 	pair := ca.Issue(t, "127.0.0.1", "localhost")
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca.PEM)
 	in := start(t, dir, "", "--tls-ca-file", testca.Write(t, dir, "ca.pem", ca.PEM), "--tls-cert-file", testca.Write(t, dir, "cert.pem", pair.Cert),
@@ -63,9 +62,7 @@ func TestEveryListenerOffersHTTP(t *testing.T) {
 				t.Errorf("%s, offered %q, takes %q", name, tt.offered, got)
 			}
 			path := map[string]string{"Gateway": "/health", "Web UI": "/health", "Metrics": "/health/live"}[name]
-			if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil || response.StatusCode != http.StatusOK || response.Proto != "HTTP/1.1" {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestTheExampleOfAChat runs examples/chat as its README says, on other ports: it trains, keeps what it learned, and writes a
@@ -23,9 +25,7 @@ func TestTheExampleOfAChat(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	in := start(t, dir, "", "--config", filepath.Join(dir, "topsail.toml"))
 	for began := time.Now(); !strings.Contains(in.output(), "Stop with Ctrl-C"); time.Sleep(100 * time.Millisecond) {
@@ -40,9 +40,7 @@ func TestTheExampleOfAChat(t *testing.T) {
 	const most = 60
 	response, err := http.Post("http://"+in.gateway+"/openai/v1/chat/completions", "application/json",
 		strings.NewReader(`{"model": "chat", "messages": [{"role": "user", "content": "The list type"}], "stream": true, "max_tokens": 60, "seed": 1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	var written strings.Builder
 	chunks, done := 0, false

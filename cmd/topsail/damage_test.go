@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -110,14 +111,10 @@ func prepare(t *testing.T) prepared {
 	}
 	o.do("backup", filepath.Join(p.dir, "backup.tar"))
 	for range 2 { // the next start keeps a copy of it all
-		if err := in.stop(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, in.stop(syscall.SIGTERM))
 		in = start(t, p.dir, p.config).ready()
 	}
-	if err := in.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.stop(syscall.SIGTERM))
 	return p
 }
 
@@ -164,17 +161,13 @@ func (p prepared) damaged(t *testing.T, how func(string) error) {
 	for i, v := range victims {
 		paths[i] = one(t, dir, v.path)
 		before[i], _ = os.ReadFile(paths[i])
-		if err := how(paths[i]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, how(paths[i]))
 		after[i], _ = os.ReadFile(paths[i]) // nothing where it cannot be read
 	}
 	in := start(t, dir, p.config).ready()
 	o := operate(t, in)
 	p.right(t, in, o, dir)
-	if err := in.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.stop(syscall.SIGTERM))
 	for i, v := range victims {
 		t.Run(v.what, func(t *testing.T) {
 			if bytes.Equal(before[i], after[i]) && len(before[i]) > 0 {
@@ -209,9 +202,7 @@ func (p prepared) right(t *testing.T, in *instance, o *operator, dir string) {
 func (p prepared) damagedArchive(t *testing.T, name string, how func(string) error) {
 	dir := p.copy(t)
 	path := one(t, dir, "bundles/*.zip")
-	if err := how(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, how(path))
 	in := start(t, dir, p.config).ready()
 	o := operate(t, in)
 	p.right(t, in, o, dir)
@@ -239,9 +230,7 @@ func (p prepared) damagedState(t *testing.T, name string, how func(string) error
 	if name == "flipped" {
 		how = func(path string) error { return alter(path, `"name":"times"`, `"name":"timet"`) }
 	}
-	if err := how(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, how(path))
 	in := start(t, dir, p.config)
 	select {
 	case err := <-in.exited:
@@ -269,9 +258,7 @@ func (p prepared) damagedState(t *testing.T, name string, how func(string) error
 func (p prepared) damagedLearning(t *testing.T) {
 	t.Parallel()
 	dir := p.copy(t)
-	if err := alter(one(t, dir, filestore.FileName), `"steps":1,`, `"steps":3,`); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, alter(one(t, dir, filestore.FileName), `"steps":1,`, `"steps":3,`))
 	in := start(t, dir, p.config).ready()
 	p.right(t, in, operate(t, in), dir)
 	if c := in.condition("was damaged"); !strings.Contains(c, "learned") && !strings.Contains(c, "selection/states") {

@@ -17,9 +17,7 @@ func examine(t *testing.T, config string, args ...string) (stdout, stderr string
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "topsail.toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.CommandContext(t.Context(), programs.topsail, append([]string{"doctor", "--config", file, "--data-dir", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR=", "NOMAD_ADDR=", "REDIS_URL=", "INFLUX_HOST=")
 	var out, said bytes.Buffer

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestEngine asks an inference engine through `topsail engine openai`, as docs/engines.md says that it is run.
@@ -50,13 +52,9 @@ type chunk struct {
 func (in *instance) whole(t *testing.T, more string) (status int, c chunk) {
 	t.Helper()
 	response, err := in.chat(t.Context(), more)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&c))
 	return response.StatusCode, c
 }
 
@@ -69,9 +67,7 @@ type chunks struct {
 func (in *instance) inParts(t *testing.T) chunks {
 	t.Helper()
 	response, err := in.chat(t.Context(), `, "stream": true, "stream_options": {"include_usage": true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	return chunks{t, bufio.NewScanner(response.Body)}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -38,9 +39,7 @@ func hosting(t *testing.T, replicas, memoryMB int) (*instance, *operator) {
 func sdk(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return path
 }
 
@@ -119,9 +118,7 @@ func (in *instance) allSeries(prefix string) (values []float64, page string) {
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, prefix) {
 			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
-			if err != nil {
-				in.t.Fatal(err)
-			}
+			require.NoError(in.t, err)
 			values = append(values, value)
 		}
 	}
@@ -132,8 +129,6 @@ func (in *instance) allSeries(prefix string) (values []float64, page string) {
 func pythonMinor(t *testing.T) string {
 	t.Helper()
 	minor, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2], end='')").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(minor)
 }

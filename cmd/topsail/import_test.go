@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -57,18 +58,12 @@ func (o *operator) infers(model, body string, want ...string) {
 	defer func() { o.t.Logf("%s answers %s", model, last) }()
 	wait.Until(o.t, "an answer of "+model, func() bool {
 		request, err := http.NewRequestWithContext(o.t.Context(), http.MethodPost, o.setting("TOPSAIL_URL")+"/v2/models/"+model+"/infer", strings.NewReader(body))
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, err)
 		response, err := o.client.Do(request)
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, err)
 		last = string(text)
 		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(last, w) })
 	})

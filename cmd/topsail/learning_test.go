@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // learning is a configuration with an app whose policy learns.
@@ -24,9 +25,7 @@ func learning(dir string) string {
 // learned asks the admin port what an app's policy has learned.
 func (in *instance) learned(app string) (l serving.Learning) {
 	in.t.Helper()
-	if err := json.Unmarshal([]byte(fetched(in.t, in.web()+"/api/v1/apps/"+app+"/learned")), &l); err != nil {
-		in.t.Fatal(err)
-	}
+	require.NoError(in.t, json.Unmarshal([]byte(fetched(in.t, in.web()+"/api/v1/apps/"+app+"/learned")), &l))
 	return l
 }
 

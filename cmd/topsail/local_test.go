@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -66,16 +67,12 @@ func start(t *testing.T, dir, config string, flags ...string) *instance {
 		"--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0"}
 	if config != "" {
 		file := filepath.Join(dir, "topsail.toml")
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 		args = append(args, "--config", file)
 	}
 	in.cmd = exec.Command(programs.topsail, append(args, flags...)...)
 	in.cmd.Stdout, in.cmd.Stderr = &in.out, &in.out
-	if err := in.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.cmd.Start())
 	go func() {
 		defer close(in.exited)
 		in.exited <- in.cmd.Wait()
@@ -173,14 +170,10 @@ func page(t *testing.T, url string) (status int, text string) {
 	t.Helper()
 	client := http.Client{Timeout: patience}
 	response, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(read)
 }
 

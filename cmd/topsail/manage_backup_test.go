@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -50,13 +51,9 @@ func TestABackupComesBack(t *testing.T) {
 	}
 
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cut := filepath.Join(elsewhere, "cut.tar")
-	if err := os.WriteFile(cut, data[:len(data)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(cut, data[:len(data)/2], 0o600))
 	for _, from := range []string{file, inBucket} {
 		o := operate(t, start(t, t.TempDir(), "")).with(keys...)
 		o.refused(1, "the backup is not valid", "restore", cut, "--yes")
@@ -88,9 +85,7 @@ func TestBackupsInAFolder(t *testing.T) {
 		t.Fatalf("kept %v, and said %q", left, said)
 	}
 	o.do("restore", left[0], "--dry-run")
-	if err := in.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.stop(syscall.SIGTERM))
 	o.refused(5, "does not answer", "backup", folder, "--keep", "1")
 	if now, _ := filepath.Glob(folder + "*"); len(now) != 1 || now[0] != left[0] {
 		t.Errorf("left %v", now)
@@ -101,16 +96,12 @@ func TestBackupsInAFolder(t *testing.T) {
 func objectStore(t *testing.T) (keys []string, url string) {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.S3(t.TempDir(), port)
 	if err == nil {
 		err = server.Start(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	return []string{"AWS_ACCESS_KEY_ID=" + servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY=" + servers.S3SecretKey},
 		"s3://bundles/backups?region=us-east-1&endpoint=http://" + server.Addr

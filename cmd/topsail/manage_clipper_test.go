@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -17,9 +18,7 @@ import (
 func clipper(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	root, err := servers.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	python := filepath.Join(root, "build", "venv-clipper", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
 		t.Fatal("Clipper's package is not installed; run the tests by `make test-system`")
@@ -59,9 +58,7 @@ func TestASessionOfClippersOwnPackage(t *testing.T) {
 func TestEveryMethodOfClippersOwnPackage(t *testing.T) {
 	t.Parallel()
 	port, err := servers.FreePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clipper(t, "containers/python", nil, "../../cmd/topsail/testdata/clipper_methods.py", programs.topsail,
 		fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1), t.TempDir(), clipperSession)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
@@ -59,15 +60,11 @@ type role struct {
 func newCluster(t *testing.T) *managedCluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "topsail-manage")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &managedCluster{t: t, dir: dir, roles: map[string]*role{}}
 	t.Cleanup(c.stop)
 	ports, err := servers.FreePortsForAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.Cluster, err = servers.NewCluster(servers.Options{Dir: dir, Ports: ports, Clients: 1, ACL: consulRoot}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +73,7 @@ func newCluster(t *testing.T) *managedCluster {
 	}
 	c.tls, c.root = encrypted(t, dir)
 	t.Setenv("SSL_CERT_FILE", filepath.Join(dir, "ca.pem")) // Consul's agent asks processes whether they are well
-	if err := errors.Join(c.Start(t.Context()), c.s3.Start(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(c.Start(t.Context()), c.s3.Start(t.Context())))
 	c.controlAccess()
 	c.runRoles(ports.Tasks + 300)
 	return c
@@ -88,27 +83,19 @@ func newCluster(t *testing.T) *managedCluster {
 func (c *managedCluster) controlAccess() {
 	c.t.Helper()
 	api, err := nomad.NewClient(&nomad.Config{Address: "http://" + c.Nomad.Addr})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	defer api.Close()
 	token, _, err := api.ACLTokens().Bootstrap(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.token = token.SecretID
 	text, err := os.ReadFile("../../nomad/policies/README.md")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	script := "set -eu\n"
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		script += block[1]
 	}
 	binary, err := servers.Binary("nomad")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	cmd := exec.CommandContext(c.t.Context(), "sh", "-c", script)
 	cmd.Dir = "../../nomad/policies"
 	cmd.Env = append(os.Environ(), c.access()...)
@@ -166,9 +153,7 @@ func (c *managedCluster) run(command, name string, flags ...string) {
 		p.cmd.Env = append(p.cmd.Env, "AWS_ACCESS_KEY_ID="+servers.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+servers.S3SecretKey)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	if err := p.cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, p.cmd.Start())
 	go func() { p.exited <- p.cmd.Wait() }()
 	c.roles[name] = p
 }
@@ -213,9 +198,7 @@ func TestAClusterIsManaged(t *testing.T) {
 	c := newCluster(t)
 	file := filepath.Join(c.dir, "topsail.toml")
 	config := strings.Replace(sumConfig(c.dir, quoted(announcing()[1:]...)), `version = "1"`, "version = \"1\"\nreplicas = 2", 1)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	c.root.do("apply", "-f", file, "--yes")
 	c.root.ready("sum:1", 2)
 	c.root.answers("sum", "[1, 2.5]", "3.5")
@@ -353,9 +336,7 @@ func (c *managedCluster) deploysBundles(t *testing.T) {
 	o.do("deploy", "bundled", "--bundle", summing(t), "--app", "bundled", "--slo", "2s", "--default", "-1")
 	o.answers("bundled", "[20, 22.5]", "42.5")
 	minor, err := exec.Command("python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	manifest := fmt.Sprintf(`{"runtime": "python", "python": %q, "entry": "loud:predict", "input_type": "strings", "example": "hey"}`, strings.TrimSpace(string(minor)))
 	loud := pack(t, manifest, map[string][]byte{"loud.py": []byte("def predict(texts):\n    return [t.upper() for t in texts]\n")})
 	o.do("deploy", "loud", "--bundle", loud, "--app", "loud", "--slo", "2s", "--default", "none")
@@ -390,14 +371,10 @@ func (c *managedCluster) callsServices(t *testing.T) {
 	}
 	consul := func(path, body string) {
 		request, err := http.NewRequest(http.MethodPut, "http://"+c.Consul.Addr+"/v1/agent/service/"+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		request.Header.Set("X-Consul-Token", consulRoot)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if response.Body.Close(); response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s", path, response.Status)
 		}
@@ -434,9 +411,7 @@ func (o *operator) sendsOn(digest, store string) {
 	stays := *o.client
 	stays.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := stays.Get(o.setting("TOPSAIL_ADMIN_URL") + "/api/v1/artifacts/" + digest + "/content?redirect=true")
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	response.Body.Close()
 	to, err := response.Location()
 	if err != nil || to.Host != store || to.Query().Get("X-Amz-Expires") != "900" || to.Query().Get("X-Amz-Signature") == "" {
@@ -444,9 +419,7 @@ func (o *operator) sendsOn(digest, store string) {
 	}
 	fetch := func(url string) int {
 		response, err := http.Get(url)
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, err)
 		defer response.Body.Close()
 		if got, err := bundle.Digest(response.Body); response.StatusCode == http.StatusOK && (err != nil || got != digest) {
 			o.t.Errorf("it is %s, error %v", got, err)
@@ -482,9 +455,7 @@ func (c *managedCluster) identityOf(version string) bool {
 // says so, until the version has one again.
 func (c *managedCluster) failsOver(t *testing.T) {
 	o, may := c.root.of(t), filepath.Join(c.dir, "may-run")
-	if err := os.WriteFile(may, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(may, nil, 0o600))
 	o.do("app", "create", "turns", "--input-type", "doubles", "--slo", "2s", "--default", "-1")
 	o.do("version", "create", "turns:1", "--input-type", "doubles", "--", programs.gosum)
 	o.do("app", "link", "turns", "turns")
@@ -495,14 +466,10 @@ func (c *managedCluster) failsOver(t *testing.T) {
 
 	says := func() (output float64, failover []string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.edge+"/turns/predict", strings.NewReader(`{"input": [2], "no_cache": true}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		o.show(request)
 		response, err := o.client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		var got struct {
 			Output   float64
@@ -516,9 +483,7 @@ func (c *managedCluster) failsOver(t *testing.T) {
 	if output, failover := says(); output != 1002 || failover != nil {
 		t.Errorf("before: %v, %v", output, failover)
 	}
-	if err := os.Remove(may); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(may))
 	o.do("replica", "restart", o.ready("turns:2", 1)[0].ID)
 	wait.Until(t, "answer of the version before", func() bool {
 		output, failover := says()
@@ -527,9 +492,7 @@ func (c *managedCluster) failsOver(t *testing.T) {
 	wait.Until(t, "alarm", func() bool {
 		return slices.ContainsFunc(get[api.Cluster](o, "/cluster").Alarms, func(a check.Finding) bool { return strings.Contains(fmt.Sprint(a), "turns:2") })
 	})
-	if err := os.WriteFile(may, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(may, nil, 0o600))
 	wait.Until(t, "answer of the version again", func() bool {
 		output, failover := says()
 		return output == 1002 && failover == nil
@@ -635,9 +598,7 @@ func (c *managedCluster) takesAway(t *testing.T) {
 	}
 	o.do("model", "delete", "small", "--yes")
 	empty := filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	o.do("apply", "-f", empty, "--prune", "--yes")
 	wait.Until(t, "end of all replicas", func() bool { return len(list[api.Replica](o, "/replicas")) == 0 })
 	for _, name := range []string{"edge", "web", "plain"} {

@@ -29,9 +29,7 @@ func (c *managedCluster) streamsModels(t *testing.T) {
 	o.newKey(dir, "streams", "--role", "deployer")
 	lines := fmt.Sprintf("api = %q\nkey_file = %q\n", o.setting("TOPSAIL_ADMIN_URL"), filepath.Join(dir, "streams.key"))
 	file := filepath.Join(dir, "streams.toml")
-	if err := os.WriteFile(file, []byte(modelStream(b, lines)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(modelStream(b, lines)), 0o600))
 	version := func(name string, n int) *models.Model {
 		m := adder(t, name, n)
 		m.Name, m.Apps = "streamed", []string{"streamed"}

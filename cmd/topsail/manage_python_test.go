@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -51,9 +52,7 @@ func TestAModelOfScikitLearnIsDeployed(t *testing.T) {
 	in := start(t, dir, "")
 	o := operate(t, in)
 	var m bundle.Manifest
-	if err := json.Unmarshal([]byte(o.python("deploy_sklearn.py", "manifest")), &m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(o.python("deploy_sklearn.py", "manifest")), &m))
 	if len(m.Requirements) < 3 || !strings.Contains(fmt.Sprint(m.Requirements), "scikit-learn==") {
 		t.Fatalf("the model requires %v", m.Requirements)
 	}
@@ -76,23 +75,17 @@ venv.create(sys.argv[1], symlinks=True)
 	if out, err := exec.CommandContext(t.Context(), "python3", "-c", link, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600))
 }
 
 // pack writes a folder that becomes a bundle.
 func pack(t *testing.T, manifest string, files map[string][]byte) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(manifest), 0o600))
 	for name, content := range files {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content, 0o700)))
 	}
 	return dir
 }
@@ -101,9 +94,7 @@ func pack(t *testing.T, manifest string, files map[string][]byte) (dir string) {
 func summing(t *testing.T) (dir string) {
 	t.Helper()
 	program, err := os.ReadFile(programs.gosum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pack(t, `{"runtime": "command", "command": ["./gosum"], "input_type": "doubles", "example": [1, 2]}`, map[string][]byte{"gosum": program})
 }
 
@@ -132,9 +123,7 @@ func TestBundlesOfTheCommandLine(t *testing.T) {
 	o.refused(1, "runtime needs 3.10 or later", "deploy", "odd", "--bundle", of("3.2"))
 	o.refused(1, "runtime", "deploy", "odd", "--bundle", pack(t, `{"runtime": "cobol", "entry": "odd.py"}`, predict))
 	o.refused(1, "is not stored here: upload it first", "deploy", "odd", "--input-type", "doubles", "--bundle", "sha256:"+strings.Repeat("0", 64))
-	if err := os.Truncate(file, 1000); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(file, 1000))
 	o.refused(1, "it is truncated", "artifact", "push", file)
 	if n := len(list[api.Artifact](o, "/artifacts")); n != 2 { // the good one, and that of Python 3.99
 		t.Errorf("there are %d bundles", n)

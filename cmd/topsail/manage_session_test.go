@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -128,9 +129,7 @@ func applyFiles(o *operator, dir string) {
 	file := filepath.Join(dir, "more.toml")
 	write := func(text string) {
 		o.t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			o.t.Fatal(err)
-		}
+		require.NoError(o.t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write(strings.ReplaceAll(sumConfig(dir, quoted(programs.gosum)), `"sum"`, `"more"`))
 	plan, said, code := o.run("apply", "-f", file, "--dry-run")
@@ -169,9 +168,7 @@ func takeOver(o *operator, dir string) {
 	o.t.Helper()
 	file := filepath.Join(dir, "export.toml")
 	exported := o.do("export")
-	if err := os.WriteFile(file, []byte(exported), 0o600); err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, os.WriteFile(file, []byte(exported), 0o600))
 	plan, said, code := o.run("apply", "-f", file, "--dry-run")
 	want := "~ app sums\n    origin: \"api\" → \"apply\"\n~ version sum:1\n    origin: \"api\" → \"apply\"\n"
 	if code != 2 || plan != want {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -130,22 +131,16 @@ func (o *operator) fetch(path string) []byte {
 func (o *operator) send(method, path, body string) (int, []byte) {
 	o.t.Helper()
 	request, err := http.NewRequestWithContext(o.t.Context(), method, o.setting("TOPSAIL_ADMIN_URL")+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	o.show(request)
 	response, err := o.client.Do(request)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	require.NoError(o.t, err)
 	return response.StatusCode, text
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -80,9 +81,7 @@ func TestTheExampleOfPMML(t *testing.T) {
 func TestPMMLWithASignature(t *testing.T) {
 	t.Parallel()
 	model, err := filepath.Abs("../../examples/pmml/wine.pmml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const signature = `{ inputs = [{ name = "proline", type = "float64" }, { name = "color_intensity", type = "float32" }, { name = "cultivar", type = "string" }],
   outputs = [{ name = "alcohol", type = "float64" }] }`
 	in := start(t, t.TempDir(), fmt.Sprintf(`
@@ -101,9 +100,7 @@ command = ["java", "-XX:+UseSerialGC", "-Xmx96m", "-jar", %[2]q, %[3]q]
 `, signature, jar(t), model)).ready()
 	ask := func(inputs string) string {
 		_, text, err := in.post("/wine/predict", `{"inputs": `+inputs+`}`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return text
 	}
 	for inputs, want := range map[string]string{
@@ -125,15 +122,11 @@ command = ["java", "-XX:+UseSerialGC", "-Xmx96m", "-jar", %[2]q, %[3]q]
 func TestABundleOfPMML(t *testing.T) {
 	t.Parallel()
 	beside := filepath.Join(filepath.Dir(programs.topsail), "topsail-pmml.jar")
-	if err := os.Symlink(jar(t), beside); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(jar(t), beside))
 	t.Cleanup(func() { os.Remove(beside) })
 	o := operate(t, start(t, t.TempDir(), ""))
 	iris, err := os.ReadFile("../../examples/pmml/iris.pmml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	manifest := `{"runtime": "pmml", "entry": "model.pmml", "input_type": "doubles", "input_length": %d, "example": [5.1, 3.5, 1.4, 0.2]%s}`
 	bundle := func(length int, more, model string) string {
 		return pack(t, fmt.Sprintf(manifest, length, more), map[string][]byte{"model.pmml": []byte(model)})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestRecover goes on from the last good copy, where it is told to.
@@ -15,9 +17,7 @@ func TestRecover(t *testing.T) {
 	in := start(t, dir, "")
 	o := operate(t, in)
 	o.do("app", "create", "a", "--input-type", "doubles")
-	if err := in.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.stop(syscall.SIGTERM))
 	in = start(t, dir, "") // this start keeps a copy
 	o = o.with("TOPSAIL_ADMIN_URL=" + in.web())
 	in.until("a copy", func() bool {
@@ -25,18 +25,12 @@ func TestRecover(t *testing.T) {
 		return len(all) == 2
 	})
 	o.do("app", "create", "b", "--input-type", "doubles")
-	if err := in.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, in.stop(syscall.SIGTERM))
 	file := filepath.Join(dir, "data", "topsail.db")
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clear(data[len(data)/4:])
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, data, 0o600))
 	in = start(t, dir, "")
 	in.until("a refusal", func() bool {
 		return strings.Contains(in.output(), "is damaged") && strings.Contains(in.output(), "start with --recover")

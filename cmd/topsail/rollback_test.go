@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -23,17 +24,13 @@ func TestARollbackOutlivesARestart(t *testing.T) {
 		t.Fatalf("version %q is current", now)
 	}
 	o.do("model", "current", "sum", "1")
-	if err := first.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.stop(syscall.SIGTERM))
 
 	second := start(t, dir, config).ready()
 	if now := current(operate(t, second)); now != "1" {
 		t.Errorf("after a restart version %q is current", now)
 	}
-	if err := second.stop(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, second.stop(syscall.SIGTERM))
 
 	changed := config + "\n" + strings.Replace(model, `version = "1"`, `version = "3"`, 1)
 	if now := current(operate(t, start(t, dir, changed).ready())); now != "3" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestSeedReplaces: what has another definition is refused, says what differs and the way out,
@@ -20,9 +21,7 @@ func TestSeedReplaces(t *testing.T) {
 	file := filepath.Join(dir, "topsail.toml")
 	seed := func(threads int, flags ...string) (string, error) {
 		config := strings.Replace(sumConfig(dir, quoted(programs.gosum)), "env = {", fmt.Sprintf("env = { THREADS = %q,", fmt.Sprint(threads)), 1)
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 		args := append([]string{"seed", "--config", file, "--redis-addrs", broker.server.Addr, "--data-dir", dir}, flags...)
 		out, err := exec.Command(programs.topsail, args...).CombinedOutput()
 		return string(out), err

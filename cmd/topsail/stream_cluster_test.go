@@ -19,6 +19,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -36,9 +37,7 @@ func newStreamCluster(t *testing.T) *streamCluster {
 	t.Helper()
 	c := &streamCluster{t: t, dir: t.TempDir(), roles: map[string]*role{}}
 	ports, err := servers.FreePorts(10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c.redis, err = servers.Redis(c.dir, ports); err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +67,7 @@ func (c *streamCluster) run(name string, env []string, argv ...string) {
 	p := &role{exited: make(chan error, 1), cmd: exec.Command(argv[0], argv[1:]...)}
 	p.cmd.Env = slices.Concat(os.Environ(), []string{"CONSUL_HTTP_ADDR=" + c.consul.Addr}, env)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	if err := p.cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, p.cmd.Start())
 	go func() { p.exited <- p.cmd.Wait() }()
 	c.roles[name] = p
 }
@@ -87,14 +84,10 @@ func (c *streamCluster) topsail(command, name string, flags ...string) {
 func (c *streamCluster) replica(name, version string) {
 	c.t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	containers := fmt.Sprintf("127.0.0.1:%d", port)
 	model, err := json.Marshal([]*serving.Version{c.registered(version)})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.topsail("sidecar", name, "--consul-announce", "--sidecar-replica", name, "--sidecar-containers-addr", containers, "--sidecar-models", string(model))
 	c.run("container of "+name, []string{"TOPSAIL_SIDECAR=" + containers, "TOPSAIL_MODEL=sum", "TOPSAIL_VERSION=" + version, "TOPSAIL_REPLICA=" + name}, programs.gosum)
 }
@@ -121,9 +114,7 @@ func (c *streamCluster) seed(b *streamBroker, version string) string {
 	file := filepath.Join(c.dir, version+".toml")
 	config := strings.Replace(sumConfig(c.dir, quoted(programs.gosum)), `version = "1"`, fmt.Sprintf("version = %q", version), 1) +
 		streamConfig(b, "in", "out", "dead", "batch = 20\n")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, os.WriteFile(file, []byte(config), 0o600))
 	if out, err := exec.Command(programs.topsail, "seed", "--config", file, "--redis-addrs", c.redis.Addr).CombinedOutput(); err != nil {
 		c.t.Fatalf("%v\n%s", err, out)
 	}

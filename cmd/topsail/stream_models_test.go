@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/models"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // adder is a model in Python that adds a number to the sum of the input.
@@ -52,9 +53,7 @@ func (b *streamBroker) acknowledged(t *testing.T) map[string]string {
 			format = stream.JSON
 		}
 		ack, err := models.ParseAcknowledgement(r.Value, format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, twice := all[ack.UUID]; twice {
 			t.Fatalf("the update %s is acknowledged twice", ack.UUID)
 		}
@@ -128,9 +127,7 @@ func TestModelStream(t *testing.T) {
 				format = stream.JSON
 			}
 			ack, err := models.ParseAcknowledgement(r.Value, format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			outcomes[ack.UUID] = append(outcomes[ack.UUID], ack.Outcome)
 		}
 		if got := fmt.Sprint(outcomes); got != "map[a:[deployed] app:[configured] f:[deployed unchanged] g:[outdated] h:[unchanged]]" {
@@ -147,9 +144,7 @@ func TestModelStream(t *testing.T) {
 				format = stream.JSON
 			}
 			result, err := records.ParseResponse(r.Value, format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			i, _ := strconv.Atoi(result.UUID)
 			want := map[string]float64{"1": float64(i + 1), "8": float64(i + 1001)}[result.Version]
 			if got, err := strconv.ParseFloat(string(result.Output), 64); err != nil || got != want || result.Default || i >= 200 && result.Version != "8" {
@@ -172,16 +167,12 @@ func TestModelStream(t *testing.T) {
 		status := func() (page struct {
 			Models []models.Status `json:"model_streams"`
 		}) {
-			if err := json.Unmarshal([]byte(fetched(t, in.ops("/streams"))), &page); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(fetched(t, in.ops("/streams"))), &page))
 			return page
 		}
 		in.until("suspension", func() bool { return status().Models[0].Suspended != nil })
 		b.updates(t, models.Update{UUID: "i", Sequence: 9, Model: adder(t, "9", 2000)})
-		if err := in.stop(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, in.stop(os.Interrupt))
 		in = start(t, in.dir, data+modelStream(b, "max_record_bytes = 20000\nbatch = 4\n"), "--gateway-cache-bytes", "0")
 		person = operate(t, in)
 		person.answers("sum", "[1, 2]", "1003.0")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/bench/load"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const paceModel = `
@@ -56,9 +57,7 @@ func TestStreamsKeepReplicasBusy(t *testing.T) {
 
 func pacedConfig(t *testing.T, dir, redis, prefix string, replicas int, models []pacedModel) string {
 	file := filepath.Join(dir, "paced.py")
-	if err := os.WriteFile(file, []byte(paceModel), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(paceModel), 0o600))
 	var text strings.Builder
 	for _, m := range models {
 		name := m.name()

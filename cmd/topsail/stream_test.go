@@ -50,13 +50,9 @@ func onBrokers(t *testing.T, test func(t *testing.T, b *streamBroker)) {
 func startRedis(t *testing.T) *streamBroker {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	startServer(t, server)
 	return &streamBroker{
 		server: server, addrs: []string{server.Addr},
@@ -69,13 +65,9 @@ func startRedis(t *testing.T) *streamBroker {
 func startKafka(t *testing.T) *streamBroker {
 	t.Helper()
 	ports, err := servers.FreePorts(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Kafka(t.TempDir(), ports, servers.KafkaOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	startServer(t, server)
 	kafka := brokers.KafkaAt(server.Addr)
 	return &streamBroker{
@@ -83,9 +75,7 @@ func startKafka(t *testing.T) *streamBroker {
 		lines: fmt.Sprintf("broker = 'kafka'\naddrs = [%q]\ntakeover_micros = 3000000\npatience_micros = 50000000\n", server.Addr),
 		create: func(t *testing.T, streams ...string) {
 			for _, stream := range streams {
-				if err := kafka.CreateTopic(t.Context(), stream, 4, nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, kafka.CreateTopic(t.Context(), stream, 4, nil))
 			}
 		},
 		streamClient: kafka,
@@ -146,9 +136,7 @@ func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]rec
 			format = stream.JSON
 		}
 		result, err := records.ParseResponse(r.Value, format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		i, err := strconv.Atoi(result.UUID)
 		if err != nil {
 			t.Fatalf("a result of %q", result.UUID)
@@ -200,9 +188,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 
 		// The model is replaced while records go on to come.
 		replaced := filepath.Join(dir, "replaced.toml")
-		if err := os.WriteFile(replaced, []byte(config+second), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(replaced, []byte(config+second), 0o600))
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			for from := half; from < 2*half; from += 50 {

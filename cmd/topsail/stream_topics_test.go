@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -30,24 +31,16 @@ const (
 func TestSchemaRegistry(t *testing.T) {
 	b := startKafka(t)
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	registry, err := servers.Registry(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	startServer(t, registry)
 	url := "http://" + registry.Addr + servers.RegistryPath
 	client, err := sr.NewClient(sr.URLs(url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	register := func(subject, schema string) int {
 		made, err := client.CreateSchema(t.Context(), subject, sr.Schema{Schema: schema})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return made.ID
 	}
 	compatible := func(level sr.CompatibilityLevel) {
@@ -61,9 +54,7 @@ func TestSchemaRegistry(t *testing.T) {
 	b.create(t, "in", "out", "dead")
 	reading := func(id int, name string) serving.StreamMessage {
 		value, err := avro.MustParse(readingSchema).Encode(map[string]any{"id": name, "values": []any{float64(len(name)), 1.0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return serving.StreamMessage{Stream: "in", Value: slices.Concat([]byte{0}, binary.BigEndian.AppendUint32(nil, uint32(id)), value)}
 	}
 	write := func(messages ...serving.StreamMessage) {
@@ -74,9 +65,7 @@ func TestSchemaRegistry(t *testing.T) {
 	write(reading(id, "a"), reading(id+1000, "b"), serving.StreamMessage{Stream: "in", Value: []byte("no frame")}, reading(id, "ccc"))
 
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "scored.avsc"), []byte(scoredSchema), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scored.avsc"), []byte(scoredSchema), 0o600))
 	in := start(t, dir, sumConfig(dir, quoted(programs.gosum))+streamConfig(b, "in", "out", "dead", fmt.Sprintf(`
 schema_registry = %q
 [stream.record]
@@ -105,9 +94,7 @@ schema_file = "scored.avsc"
 		all := map[string]float64{}
 		for _, r := range b.read(t, "out") {
 			schema, err := client.SchemaByID(t.Context(), int(binary.BigEndian.Uint32(r.Value[1:])))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var scored struct {
 				ID  string  `avro:"id"`
 				Sum float64 `avro:"sum"`
@@ -153,17 +140,13 @@ func TestConverter(t *testing.T) {
 	b := startRedis(t)
 	dir := t.TempDir()
 	page, err := os.ReadFile("../../docs/streams.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, code, found := strings.Cut(string(page), "```python\nimport topsail\n\ndef convert")
 	code, _, ended := strings.Cut(code, "```")
 	if !found || !ended {
 		t.Fatal("docs/streams.md has no converter")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "converter.py"), []byte("import topsail\n\ndef convert"+code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "converter.py"), []byte("import topsail\n\ndef convert"+code), 0o600))
 	config := fmt.Sprintf(`
 [[app]]
 name = "scored"
@@ -209,8 +192,6 @@ func (in *instance) conditions() []string {
 	in.t.Helper()
 	_, text := page(in.t, in.ops("/health/ready"))
 	var answer health
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		in.t.Fatal(err)
-	}
+	require.NoError(in.t, json.Unmarshal([]byte(text), &answer))
 	return answer.Conditions
 }

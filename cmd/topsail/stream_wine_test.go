@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/records"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestWines is the example of wines, as its README has it: records in, results out, and
@@ -33,9 +34,7 @@ func TestWines(t *testing.T) {
 		feed(t, b, dir, records[third:2*third])
 		person := operate(t, in)
 		second := filepath.Join(dir, "topsail.toml")
-		if err := os.WriteFile(second, []byte(uncommented(config)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(second, []byte(uncommented(config)), 0o600))
 		person.do("apply", "-f", second, "--yes")
 		person.ready("wine:2", 1)
 		feed(t, b, dir, append(records[2*third:], "not a wine"))
@@ -83,12 +82,8 @@ func wineFolder(t *testing.T, b *streamBroker) (dir, config string) {
 	dir = t.TempDir()
 	for _, name := range []string{"wine.py", "wines.py", "update.py", "topsail.toml"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/wine", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 		config = string(text)
 	}
 	config = regexp.MustCompile(`(?m)^(# )?input_length = 11$`).ReplaceAllString(config, fmt.Sprintf("$0\n${1}env = { TOPSAIL_TEST = %q, PYTHONPATH = %q }", dir, sdk(t)))
@@ -156,9 +151,7 @@ func tasted(t *testing.T, b *streamBroker) map[string]records.Response {
 	all := map[string]records.Response{}
 	for _, r := range b.read(t, "wine.results") {
 		result, err := records.ParseResponse(r.Value, stream.JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, twice := all[result.UUID]; twice {
 			t.Fatalf("%s has two results", result.UUID)
 		}

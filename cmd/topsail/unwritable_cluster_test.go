@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -25,22 +26,16 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 	dir := t.TempDir()
 	free := func() string {
 		port, err := servers.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(dir, port)
 	if err == nil {
 		err = server.Start(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	edge, admin := free(), free()
 	ops, roles := map[string]string{}, map[string]*role{}
@@ -52,9 +47,7 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 		}, flags...)...)
 		p.cmd.Env = append(os.Environ(), "CONSUL_HTTP_ADDR=127.0.0.1:1", "NOMAD_ADDR=http://127.0.0.1:1") // there are none
 		p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-		if err := p.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.cmd.Start())
 		roles[name] = p
 		t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
 	}
@@ -91,9 +84,7 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer client.Close()
-	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	const reason = "redis has no memory left: raise its maxmemory"
 	for range 3 {
 		if status, text := create("b"); status != http.StatusServiceUnavailable || !strings.Contains(text, reason) {
@@ -105,9 +96,7 @@ func TestARedisThatTakesNoWritesIsACondition(t *testing.T) {
 	}
 	wait.Until(t, "condition of management", func() bool { return says("web") })
 	wait.Until(t, "condition of the gateway", func() bool { return query() && says("gateway") }) // its report of usage is refused
-	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	for _, name := range []string{"web", "gateway"} {
 		wait.Until(t, "end of the condition of "+name, func() bool {
 			return !strings.Contains(page(name, "/health/ready"), "nothing can be written") && strings.Contains(page(name, "/metrics"), "topsail_store_unwritable 0")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestADataDirectoryThatTakesNoWrites forbids the state's file to be written while it serves:
@@ -20,23 +22,15 @@ func TestADataDirectoryThatTakesNoWrites(t *testing.T) {
 	dir := t.TempDir()
 	// A file in memory can be forbidden, to root too, by a seal.
 	file, err := unix.MemfdCreate("topsail.db", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer unix.Close(file)
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file), filepath.Join(dir, "data", "topsail.db")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	require.NoError(t, os.Symlink(fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file), filepath.Join(dir, "data", "topsail.db")))
 	in := start(t, dir, learning(dir)).ready()
 	o := operate(t, in)
 	feedback := func() (int, string) {
 		status, text, err := in.post("/sum/update", `{"input": [1, 2], "label": 3}`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return status, text
 	}
 	if status, text := feedback(); status != http.StatusOK || in.condition("cannot be written") != "" {

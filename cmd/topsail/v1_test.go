@@ -11,15 +11,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // clipperConfig is an app of a container from Clipper's time, which Topsail starts.
 func clipperConfig(t *testing.T, dir string, replicas, connections int) string {
 	t.Helper()
 	program, err := filepath.Abs("testdata/clipper_container.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// The container takes inputs one after another: to hold more than one back helps none.
 	return sumConfig(dir, quoted("python3", program, "${PORT}")) +
 		fmt.Sprintf("protocol = \"v1\"\nreplicas = %d\nconnections = %d\nbatch = { max_size = 4 }\n", replicas, connections)
@@ -55,9 +55,7 @@ func TestVersion1ContainersAreStarted(t *testing.T) {
 	}
 	for pid := range in.ports() {
 		n, _ := strconv.Atoi(pid)
-		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(n, syscall.SIGKILL))
 		break
 	}
 	in.until("another one in its place", func() bool { return len(in.ports()) > 3 })

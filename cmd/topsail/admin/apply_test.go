@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -36,9 +37,7 @@ env = { KEY = "hunter2" }
 func configFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -79,9 +78,7 @@ func TestApply(t *testing.T) {
 		t.Fatalf("%+v", sent)
 	}
 	var doc api.Catalog
-	if err := json.Unmarshal([]byte(sent[1].body), &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(sent[1].body), &doc))
 	a, v := doc.Apps[0], doc.Versions[0]
 	if !doc.Prune || doc.Current["forest"] != "1" || a.SLO.Std() != 100*time.Millisecond || a.Cache.TTL.Std() != time.Second || a.Policy.Kind != serving.PolicyExp3 || a.Policy.Gamma != 0.25 ||
 		v.Replicas != 0 || v.Scale.Idle.Std() != 5*time.Second || v.Batch.Delay.Std() != 500*time.Microsecond || v.Env["KEY"] != "hunter2" || v.Dir != filepath.Dir(path) {

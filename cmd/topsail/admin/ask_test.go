@@ -27,9 +27,7 @@ func TestPredict(t *testing.T) {
 	f.here(t)
 	f.answer("POST /wine/predict", answer{status: 200, body: `{"query_id": 1, "output": {"a": [1, 2]}, "default": false}`})
 	file := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(file, []byte(" [1.5,\n2] \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(" [1.5,\n2] \n"), 0o600))
 	for _, test := range []struct {
 		args []string
 		body string
@@ -111,9 +109,7 @@ func TestValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SliceOf(rapid.Float64Range(-math.MaxFloat32, math.MaxFloat32)).Draw(t, "value")
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := parseValue([]byte(" " + string(text) + "\n"))
 		if err != nil || string(got) != string(text) {
 			t.Fatalf("%s is read as %s, %v", text, got, err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // uploads answers to an upload with the digest of what came, if it is a bundle.
@@ -31,12 +32,8 @@ func folder(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return dir
 }
@@ -98,9 +95,7 @@ func TestDeployGivesTheAppItsExample(t *testing.T) {
 		f := newFake(t)
 		f.here(t)
 		example, err := json.Marshal(tt.example)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f.answer("POST /api/v1/models/m/versions", answer{status: 201, body: `{"version": "1", "input_type": "doubles", "replicas": 0, "example": ` + string(example) + `}`})
 		f.answer("PUT /api/v1/apps/wine/links/m", answer{status: 200, body: tt.app})
 		f.answer("PATCH /api/v1/apps/wine", answer{status: 200, body: `{}`})
@@ -132,9 +127,7 @@ func TestDeployCommand(t *testing.T) {
 	f.here(t)
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.answer("POST /api/v1/models/wine-forest/versions?keep_current=true", answer{status: 201, body: `{"version": "3", "input_type": "doubles", "replicas": 1}`})
 	f.answer("PUT /api/v1/apps/wine/links/wine-forest", answer{status: 200, body: `{}`})
 	f.answer("GET /api/v1/me", answer{status: 200, body: `{"mode": "local"}`}, answer{status: 200, body: `{"mode": "cluster"}`})
@@ -209,17 +202,11 @@ func TestFoldersThatAreNoBundles(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
 	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(outside, []byte("x"), 0o600))
 	linked := folder(t, iris)
-	if err := os.Symlink(outside, filepath.Join(linked, "link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(outside, filepath.Join(linked, "link")))
 	manifestOutside := t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(manifestOutside, "manifest.json")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(outside, filepath.Join(manifestOutside, "manifest.json")))
 	for dir, want := range map[string]string{
 		folder(t, map[string]string{"a": "b"}):                                                  "manifest.json is missing; it says what runs the bundle",
 		folder(t, map[string]string{"manifest.json": "{"}):                                      "manifest.json cannot be read",
@@ -264,9 +251,7 @@ func TestPull(t *testing.T) {
 	f.here(t)
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	sum := sha256.Sum256(archive.Bytes())
 	name := hex.EncodeToString(sum[:])
 	what := "GET /api/v1/artifacts/sha256:" + name + "/content"

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fake is a server that knows answers to some requests, by method, path and query, and
@@ -44,13 +46,9 @@ type asked struct {
 func newFake(t testing.TB) *fake {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "answers.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := map[string]json.RawMessage{}
-	if err := json.Unmarshal(times(text, time.Now()), &known); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(times(text, time.Now()), &known))
 	f := &fake{answers: map[string][]answer{}}
 	for what, body := range known {
 		f.answer(what, answer{status: 200, body: string(body)})
@@ -170,9 +168,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got != string(want) {
 		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var foreign = filepath.Join("..", "..", "..", "internal", "imports", "testdata")
@@ -51,9 +52,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("it registers %s, want %s", sent[1].body, want)
 	}
 	b, err := bundle.Open(strings.NewReader(sent[0].body), int64(len(sent[0].body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m := b.Manifest; m.Runtime != "onnx" || m.Python != "3.11" || m.Entry != "model.onnx" || strings.Join(m.Requirements, " ") != "onnxruntime-gpu==1.20.1" ||
 		m.Signature.Inputs[0].String() != "float32[3,224,224]" {
 		t.Errorf("the manifest is %+v", m)
@@ -108,9 +107,7 @@ func TestImportTakesThePythonThatIsHere(t *testing.T) {
 	f := newFake(t)
 	f.here(t)
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\necho 3.12\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\necho 3.12\n"), 0o700))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	var found struct {
 		Versions []struct {

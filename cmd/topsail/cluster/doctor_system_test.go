@@ -17,17 +17,11 @@ import (
 // TestDoctor takes the servers away one by one.
 func TestDoctor(t *testing.T) {
 	ports, err := servers.FreePortsForAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := servers.NewCluster(servers.Options{Dir: t.TempDir(), Ports: ports, Clients: 1, HeartbeatGrace: 3 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Stop)
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Start(t.Context()))
 	t.Setenv("CONSUL_HTTP_ADDR", c.Consul.Addr)
 	t.Setenv("NOMAD_ADDR", "http://"+c.Nomad.Addr)
 	cfg := setting(t, map[string]string{"redis-addrs": c.Redis.Addr, "influxdb-url": "http://" + c.InfluxDB.Addr})
@@ -73,9 +67,7 @@ func TestDoctorKeepsSecrets(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(secret), 0o600))
 	for _, flags := range []map[string]string{nil, {"redis-password-file": file, "influxdb-token-file": file, "nomad-token-file": file}} {
 		all := check.Run(t.Context(), Checks(setting(t, flags)))
 		if doctor.Fails(all) != len(all) || len(all) != 7 {

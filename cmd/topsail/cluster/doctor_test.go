@@ -25,9 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func setting(t *testing.T, flags map[string]string) *config.Config {
 	t.Helper()
 	cfg, err := config.Load("", []string{"HOME=" + t.TempDir()}, flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cfg
 }
 
@@ -46,13 +44,9 @@ func register(t *testing.T, consul string) {
 	for _, name := range []string{gatewayService, webService, "topsail-sidecar"} {
 		body := strings.NewReader(`{"Name":"` + name + `","Address":"127.0.0.1","Port":` + port + `}`)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+consul+"/v1/agent/service/register", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Fatal(resp.Status)
@@ -80,14 +74,10 @@ func golden(t *testing.T, name string, all []check.Finding) {
 		all[i].Detail = changing.ReplaceAllString(f.Detail, "#")
 	}
 	var got bytes.Buffer
-	if err := doctor.Print(&got, all, "table"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, doctor.Print(&got, all, "table"))
 	file := filepath.Join("testdata", "doctor_"+name+".txt")
 	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || got.String() != string(want) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // user is an environment without settings.
@@ -28,18 +29,14 @@ func loadText(text string, environ []string, flags map[string]string) (*Config, 
 func mustLoad(t *testing.T, text string, environ []string, flags map[string]string) *Config {
 	t.Helper()
 	c, err := loadText(text, environ, flags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
 func readTestdata(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestExportIsReadAgain holds that a catalog that was exported and loaded is the same:
@@ -20,9 +21,7 @@ func TestExportIsReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawCatalog(t)
 		text, err := Export(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, err := loadText(string(text), user, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -46,9 +45,7 @@ func written(t rapid.TB, cat *serving.Catalog) string {
 	for _, name := range keys(cat.Apps) {
 		a := *cat.Apps[name]
 		a.Origin = serving.FromFile
-		if err := e.Encode(a); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Encode(a))
 	}
 	for _, name := range keys(cat.Models) {
 		m := cat.Models[name]
@@ -56,9 +53,7 @@ func written(t rapid.TB, cat *serving.Catalog) string {
 		for _, number := range keys(m.Versions) {
 			v := *m.Versions[number]
 			v.Origin, v.Pin, v.Generation, v.Deployed = serving.FromFile, nil, "", nil
-			if err := e.Encode(v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, e.Encode(v))
 		}
 	}
 	return b.String()
@@ -238,13 +233,9 @@ func TestExportOfFile(t *testing.T) {
 		c := mustLoad(t, readTestdata(t, name), user, nil)
 		apps, versions := c.Objects()
 		cat, _, err := catalog.Merge(&serving.Catalog{}, apps, versions, c.Current)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := Export(cat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again := mustLoad(t, string(text), user, nil)
 		apps, versions = again.Objects()
 		same, report, err := catalog.Merge(cat, apps, versions, again.Current)
@@ -268,9 +259,7 @@ func TestExportRemarks(t *testing.T) {
 		Models:   map[string]*serving.Model{"m": {Name: "m", Versions: map[string]*serving.Version{"1": v, "2": other}}},
 	}
 	text, err := Export(cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var comments []string
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
@@ -298,9 +287,7 @@ func TestExportRemarks(t *testing.T) {
 func TestParsePolicy(t *testing.T) {
 	got, err := ParsePolicy([]byte("kind = 'custom'\nmodel = 'judge'\n[fallback]\nkind = 'vote'\nweights = { a = 1, b = 0.5 }\n"))
 	want := serving.PolicySpec{Kind: serving.PolicyCustom, Model: "judge", Fallback: &serving.PolicySpec{Kind: serving.PolicyVote, Weights: map[string]float64{"a": 1, "b": 0.5}}}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	equal(t, "policy", got, want)
 	for text, want := range map[string]string{
 		"kind = exp3":              "policy:1:8: this is not TOML",

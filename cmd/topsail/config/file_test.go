@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestWhichFile(t *testing.T) {
@@ -24,9 +23,7 @@ func TestWhichFile(t *testing.T) {
 	load := func(path string, environ ...string) *Config {
 		t.Helper()
 		c, err := Load(path, append(environ, user...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return c
 	}
 	if c := load(""); c.File != "" || c.Gateway.MaxBatch != 4096 {
@@ -49,9 +46,7 @@ func TestWhichFile(t *testing.T) {
 func TestRelativePathsCountFromTheFile(t *testing.T) {
 	work := t.TempDir()
 	t.Chdir(work)
-	if err := os.Mkdir("conf", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir("conf", 0o700))
 	write(t, "conf/t.toml", `
 data_dir = "d"
 [[model]]
@@ -62,13 +57,9 @@ command = ["x"]
 watch = ["w"]
 `)
 	c, err := Load("conf/t.toml", user, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conf := filepath.Join(here, "conf")
 	container := c.Versions[0].Container
 	if c.DataDir != filepath.Join(conf, "d") || container.Dir != conf || container.Watch[0] != filepath.Join(conf, "w") {

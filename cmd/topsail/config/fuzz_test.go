@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // FuzzLoad holds that no text makes load panic, that what it accepts passes the
@@ -39,9 +40,7 @@ func FuzzLoad(f *testing.F) {
 				t.Fatalf("%s comes from %q", s.Name, s.Source)
 			}
 		}
-		if err := checkAll(c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, checkAll(c))
 	})
 }
 

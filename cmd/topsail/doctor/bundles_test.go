@@ -33,13 +33,9 @@ func TestBundles(t *testing.T) {
 		var path string
 		for _, text := range []string{"another archive", "the archive"} {
 			path = filepath.Join(dir, fmt.Sprintf("%x.zip", sha256.Sum256([]byte(text))))
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		}
-		if err := test.damage(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, test.damage(path))
 		found := bundles(t.Context(), dir)
 		if len(found) != 1 || found[0].State != test.want || !strings.Contains(found[0].Detail, test.says) {
 			t.Fatalf("%s: got %+v", name, found)

@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestPrint(t *testing.T) {
@@ -124,9 +125,7 @@ func TestPort(t *testing.T) {
 		cancel()
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -137,9 +136,7 @@ func TestPort(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "model.sh"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.sh"), []byte("#!/bin/sh\n"), 0o700))
 	for _, test := range []struct {
 		name, dir string
 		want      check.State
@@ -171,9 +168,7 @@ func TestIsLocal(t *testing.T) {
 		{map[string]string{"redis-addrs": "127.0.0.1:1"}, "", false}, {map[string]string{"jobs-driver": "docker"}, "", false}, {nil, "NOMAD_ADDR", false},
 	} {
 		cfg, err := config.Load("", []string{"HOME=" + t.TempDir()}, test.flags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := IsLocal(cfg, func(name string) string { return map[string]string{test.env: "x"}[name] }); got != test.want {
 			t.Errorf("%v, %q: got %v", test.flags, test.env, got)
 		}

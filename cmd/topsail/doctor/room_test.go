@@ -55,12 +55,8 @@ func TestLargest(t *testing.T) {
 	dir := t.TempDir()
 	for name, size := range map[string]int64{"bundles/a.zip": 1000, "bundles/b.zip": 3000, "bundles/upload-1": 9000, "topsail.db": 500} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	if n := largest(dir); n != 3500 {
 		t.Errorf("in the data directory: %d", n)

@@ -14,15 +14,14 @@ import (
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // used is a data directory with a state, a copy of it and a backup of that age; it is open.
 func used(t *testing.T, dir string, age time.Duration) *filestore.Store {
 	t.Helper()
 	s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	app := serving.App{Name: "a", InputType: serving.Doubles, SLO: serving.Duration(time.Second)}
 	if _, err := s.Apply(t.Context(), catalog.PutApp{App: app}, 0); err != nil {
 		t.Fatal(err)
@@ -35,23 +34,17 @@ func used(t *testing.T, dir string, age time.Duration) *filestore.Store {
 	_ = s.KeepCopies(ctx) // the one of the start
 	if age >= 0 {
 		entry := serving.AuditEntry{At: time.Now().Add(-age), Who: "ann", Action: "backup", Kind: "backup", Name: "b.tar"}
-		if err := s.AddAudit(t.Context(), entry); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.AddAudit(t.Context(), entry))
 	}
 	return s
 }
 
 func TestState(t *testing.T) {
 	lose := func(t *testing.T, dir string) {
-		if err := errors.Join(os.Remove(filepath.Join(dir, filestore.FileName)), os.RemoveAll(filepath.Join(dir, "copies"))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, filestore.FileName)), os.RemoveAll(filepath.Join(dir, "copies"))))
 	}
 	bundle := func(t *testing.T, dir string) {
-		if err := os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700))
 	}
 	spoil := func(from, to string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -60,9 +53,7 @@ func TestState(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(path, []byte(strings.ReplaceAll(string(data), from, to)), 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -92,9 +83,7 @@ func TestState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := used(t, dir, test.age).Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, used(t, dir, test.age).Close())
 			for _, do := range test.do {
 				do(t, dir)
 			}
@@ -120,9 +109,7 @@ func TestStateInUse(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer s.Close()
 			holds(t, state(t.Context(), dir), []check.State{check.OK, test.want}, "in use by a topsail", test.says)
 			if err := os.WriteFile(filepath.Join(dir, "last-backup"), []byte("2026-01-01T00:00:00Z b.tar 00000000\n"), 0o600); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )
@@ -66,9 +67,7 @@ func TestGPUs(t *testing.T) {
 	index := uint64(0)
 	count := func(v *serving.Version, n int) {
 		t.Helper()
-		if err := f.SetCount(t.Context(), v, 0, serving.JobChange{Count: n, Index: index}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.SetCount(t.Context(), v, 0, serving.JobChange{Count: n, Index: index}))
 		index++
 	}
 	described := func() string {
@@ -93,9 +92,7 @@ func TestGPUs(t *testing.T) {
 	}
 	count(v, 0)
 	wait.Until(t, "the replicas", func() bool { return described() == "" }, described)
-	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o700))
 
 	count(v, 4)
 	three := []string{"GPU-a GPU-a", "MIG-b0 MIG-b0", "MIG-b1 MIG-b1"}
@@ -161,14 +158,10 @@ func (n newer) SetCount(ctx context.Context, v *serving.Version, slo time.Durati
 func TestAnotherGenerationReplacesAtOnce(t *testing.T) {
 	f, ctx := fleetWith(t, time.Hour), t.Context()
 	v := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, Generation: "a", InputType: serving.Doubles, Container: serving.Container{Command: []string{"sleep", "60"}}}
-	if err := f.SetCount(ctx, v, 0, serving.JobChange{Count: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.SetCount(ctx, v, 0, serving.JobChange{Count: 1}))
 	next := *v
 	next.Generation = "b"
-	if err := f.SetCount(ctx, &next, 0, serving.JobChange{Count: 1, Index: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.SetCount(ctx, &next, 0, serving.JobChange{Count: 1, Index: 1}))
 	wait.Until(t, "a replica of the next generation alone", func() bool {
 		members := f.members()
 		return len(members) == 1 && members[0].model.Generation == "b"

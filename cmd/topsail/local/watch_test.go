@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // watched watches a folder for some looks, and returns what it logged and how often the
@@ -44,9 +45,7 @@ func watched(t *testing.T, dir string, change func()) (log string, renewed int) 
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // TestWatchSaysOnceWhatItMisses: changes of files beyond the bound restart nothing, and the

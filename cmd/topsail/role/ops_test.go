@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A page that has its own name point here reads no metrics and no profiles. Where keys
@@ -25,9 +26,7 @@ func TestOpsAnswersToNoForeignName(t *testing.T) {
 		}
 		b := New(cfg, slog.New(slog.DiscardHandler))
 		ln, err := b.ListenOps()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- b.ServeOps(ln, obs.Health{Ready: func() error { return nil }})(ctx) }()
@@ -41,9 +40,7 @@ func TestOpsAnswersToNoForeignName(t *testing.T) {
 			{"/health/ready", "evil.example", 200}, {"/health/live", "evil.example", 200},
 		} {
 			r, err := http.NewRequestWithContext(ctx, "GET", "http://"+ln.Addr().String()+test.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r.Host = test.host
 			want := test.open
 			if keys {
@@ -51,9 +48,7 @@ func TestOpsAnswersToNoForeignName(t *testing.T) {
 				want = 200
 			}
 			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("keys %t, %s as %q: %d, want %d", keys, test.path, test.host, answer.StatusCode, want)
@@ -71,9 +66,7 @@ func TestSilentHandshakes(t *testing.T) {
 	cfg.TLS.CertFile, cfg.TLS.KeyFile = testca.Write(t, dir, "cert.pem", pair.Cert), testca.Write(t, dir, "key.pem", pair.Key)
 	b := New(cfg, slog.New(slog.DiscardHandler))
 	ln, err := b.ListenOps()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	encrypted := obs.Page{Path: "/encrypted", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -85,9 +78,7 @@ func TestSilentHandshakes(t *testing.T) {
 	defer func() { stop(); <-ended }()
 	for range 20 {
 		silent, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer silent.Close()
 	}
 	roots := x509.NewCertPool()
@@ -96,9 +87,7 @@ func TestSilentHandshakes(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	for _, path := range []string{"/health/ready", "/encrypted"} {
 		answer, err := (&http.Client{Transport: transport}).Get("https://" + ln.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s", path, answer.Status)

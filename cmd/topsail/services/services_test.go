@@ -24,6 +24,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // instanceThat is an instance whose model answers with a name; of the version of this path.
@@ -135,9 +136,7 @@ func (r *rig) ask() string {
 	for errors.Is(err, serving.ErrNoCatalog) {
 		ps, err = r.gateway.Predict(r.Context(), q)
 	}
-	if err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, err)
 	return string(ps[0].Output)
 }
 
@@ -159,9 +158,7 @@ func (r *rig) await(what string, is func([]serving.Endpoint) bool) {
 
 func keyFile(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("k\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("k\n"), 0o600))
 	return file
 }
 

@@ -41,9 +41,7 @@ func (echo) Predict(_ context.Context, qs ...serving.Query) ([]serving.Predictio
 func store(t *testing.T) *filestore.Store {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -52,13 +50,9 @@ func store(t *testing.T) *filestore.Store {
 func based(t *testing.T, dir, text string) *role.Base {
 	t.Helper()
 	file := filepath.Join(dir, "topsail.toml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	cfg, err := config.Load(file, []string{"HOME=" + dir}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return role.New(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
@@ -71,26 +65,18 @@ func TestGettingIntoRedis(t *testing.T) {
 	cert, key, authority := testca.Write(t, dir, "cert.pem", pair.Cert), testca.Write(t, dir, "key.pem", pair.Key), testca.Write(t, dir, "ca.pem", ca.PEM)
 	testca.Write(t, dir, "password", []byte("secret"))
 	port, err := servers.FreePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(dir, port, "--requirepass", "secret",
 		"--tls-port", fmt.Sprint(port+1), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 	redis := fmt.Sprintf("addrs = ['localhost:%d']\npassword_file = 'password'\ntls = true\n", port+1)
 	base := based(t, dir, fmt.Sprintf("[tls]\ncert_file = %q\nkey_file = %q\nca_file = %q\n[redis]\n%s", cert, key, authority, redis)+
 		"[[stream]]\nname = 'common'\napp = 'echo'\ninput = ['a.in']\noutput = 'a.out'\ndead_letter = 'a.dead'\nbroker = 'redis'\n"+
 		"[[stream]]\nname = 'own'\napp = 'echo'\ninput = ['b.in']\noutput = 'b.out'\ndead_letter = 'b.dead'\nbroker = 'redis'\n"+redis)
 	set, err := Open(base, Options{Name: "process", Scorer: echo{}, Catalog: store(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

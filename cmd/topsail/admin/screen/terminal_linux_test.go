@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/admin/screen/testterm"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func env(vars map[string]string) func(string) string {
@@ -60,9 +61,7 @@ func TestFull(t *testing.T) {
 	person, program := testterm.Open(t, 8, 4)
 	settings := func() unix.Termios {
 		now, err := unix.IoctlGetTermios(int(program.Fd()), getTermios)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return *now
 	}
 	before := settings()
@@ -71,9 +70,7 @@ func TestFull(t *testing.T) {
 	if settings() == before {
 		t.Error("keys are not read one by one")
 	}
-	if err := s.Draw([]string{"one", "two is too long", "three", "four"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Draw([]string{"one", "two is too long", "three", "four"}))
 	if _, err := person.WriteString("xq"); err != nil {
 		t.Fatal(err)
 	}
