@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -29,19 +30,13 @@ func TestKeysFollowTheCatalog(t *testing.T) {
 		key.Name, key.Role = "ann", serving.RoleOperator
 		do := func(method, path, body string) (status int, answer string) {
 			r, err := http.NewRequestWithContext(ctx, method, "http://"+ln.Addr().String()+path, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r.Header.Set("X-Api-Key", secret)
 			resp, err := t.client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer resp.Body.Close()
 			b, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return resp.StatusCode, string(b)
 		}
 		ask := func() int {

@@ -8,13 +8,12 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestForget(t *testing.T) {
 	store, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer store.Close()
 	cat := &serving.Catalog{Apps: map[string]*serving.App{"digits": {Name: "digits", Policy: serving.PolicySpec{Kind: serving.PolicyExp3}}}}
 	put := func(user string) {
@@ -27,9 +26,7 @@ func TestForget(t *testing.T) {
 	left := func() int {
 		t.Helper()
 		keys, err := store.StatesOf(t.Context(), "digits", 10_000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(keys)
 	}
 	for i := range 30 {

@@ -26,6 +26,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -116,9 +117,7 @@ func TestClientsWaitForTheFirstCatalogNotForLong(t *testing.T) {
 		go func() { ended <- g.Run(ctx, ln) }()
 		ask := func() int {
 			resp, err := t.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(`{"input": [1.0]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer resp.Body.Close()
 			return resp.StatusCode
 		}
@@ -249,9 +248,7 @@ func TestAModelThatIsExposedOverGRPC(t *testing.T) {
 			g, _ := t.gateway(t.ctx, nil, gateway.Config{Catalog: fixed{cat}, ExposeModels: expose, GRPCListener: ln})
 			t.ready(g, 1)
 			conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(t.on.dial))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer conn.Close()
 			client := proto.NewGRPCInferenceServiceClient(conn)
 			ask := func(model string) (*proto.ModelInferResponse, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -20,24 +21,18 @@ import (
 func TestNoAnswerOfAnotherDefinitionInRedis(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(t.TempDir(), port)
 	if err == nil {
 		err = server.Start(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer server.Kill()
 	var tally tally
 	rapid.Check(t, func(rt *rapid.T) {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr})
 		defer client.Close()
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			rt.Fatal(err)
-		}
+		require.NoError(rt, client.FlushAll(t.Context()).Err())
 		play(rt, network{listen: listenTCP}, &tally, func() (stores, error) {
 			store, err := redisstore.Open(context.Background(), redisstore.Config{Server: redisclient.Server{Addrs: []string{server.Addr}}, Log: log})
 			return stores{store, store}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestNoAnswerOfAnotherDefinition deploys, deletes, creates, applies, rolls back, edits
@@ -83,9 +84,7 @@ func (s *story) step() {
 	case "restart":
 		s.check()
 		s.stop()
-		if err := s.store.Close(); err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s, s.store.Close())
 		s.begin()
 	}
 	for _, app := range apps { // links go with the last version

@@ -91,15 +91,15 @@ type answer struct {
 }
 
 // post asks a gateway.
-func (t *world) post(ln net.Listener, body string) (a answer) {
-	resp, err := t.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
+func (w *world) post(ln net.Listener, body string) (a answer) {
+	resp, err := w.client.Post("http://"+ln.Addr().String()+"/double-it/predict", "application/json", strings.NewReader(body))
 	if err != nil {
-		t.Errorf("a query: %v", err)
+		w.Errorf("a query: %v", err)
 		return a
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("a query: %d, %v", resp.StatusCode, err)
+		w.Errorf("a query: %d, %v", resp.StatusCode, err)
 	}
 	return a
 }

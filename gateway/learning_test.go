@@ -10,15 +10,14 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Who reads what was learned, and finds it damaged, raises the alarm that a query raises,
 // beside the gateway's own in the same process.
 func TestADamagedStateRaisesTheAlarmWhenItIsRead(t *testing.T) {
 	store, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer store.Close()
 	spec := &serving.App{Name: "digits", Policy: serving.PolicySpec{Kind: serving.PolicyExp3}}
 	cat := &serving.Catalog{Apps: map[string]*serving.App{"digits": spec}}
@@ -37,9 +36,7 @@ func TestADamagedStateRaisesTheAlarmWhenItIsRead(t *testing.T) {
 		t.Errorf("the log is %q", text)
 	}
 	families, err := metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range families {
 		if f.GetName() == "topsail_selection_state_corrupt_total" && f.GetMetric()[0].GetCounter().GetValue() == 1 {
 			return

@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // oneState is a store of states that has room for one.
@@ -88,8 +89,6 @@ func takenBack(t *testing.T, cat *serving.Catalog) []byte {
 	ids := []serving.ModelID{{Model: "m", Version: "1"}, {Model: "m", Version: app.Policy.Canary}}
 	state := policy.Observe(policy.New(ids), []selection.Tally{{ModelID: ids[0], Answers: 50}, {ModelID: ids[1], Failures: 50}}, time.Now())
 	text, err := state.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }

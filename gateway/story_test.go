@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/sidecar"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -163,9 +164,7 @@ func play(t *rapid.T, on network, tally *tally, open func() (stores, error)) {
 
 func (s *story) begin() {
 	store, err := s.open()
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	s.store = store
 	s.heard.Store(0)
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -329,9 +328,7 @@ func (s *story) teach() {
 	l := &lesson{of: of, since: len(s.moments) - 1, done: make(chan struct{})}
 	s.lessons = append(s.lessons, l)
 	label, err := serving.NewOutput(serving.Number(of.got))
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	f := serving.Feedback{App: of.app, QueryID: of.p.QueryID, Input: input(of.x), Label: label, Timeout: 10 * hasty}
 	if !s.now().ready["m"] {
 		f.Timeout = hasty
@@ -451,16 +448,12 @@ func (s *story) checkLesson(l *lesson) {
 func (s *story) checkState() {
 	key := serving.StateKey{App: "rollout", Kind: serving.PolicyVersions}
 	text, _, err := s.store.LoadState(s.ctx, key)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	if text == nil {
 		return
 	}
 	learned, err := selection.Decode(text, key.Kind)
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	for i := range learned.Models {
 		m := &learned.Models[i]
 		right := m.Asked - m.Loss

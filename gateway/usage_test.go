@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -39,9 +40,7 @@ func (l *lossy) AddUsage(ctx context.Context, r serving.UsageReport) error {
 func TestUsageIsKept(t *testing.T) {
 	bubble(t, func(t *world) {
 		file, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer file.Close()
 		v := newVersion("m", "1")
 		for _, c := range []catalog.Change{
@@ -77,9 +76,7 @@ func TestUsageIsKept(t *testing.T) {
 				wait.Until(t, "a report", func() bool { store.mu.Lock(); defer store.mu.Unlock(); return store.n > 0 })
 			}
 			cancel()
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, <-ended)
 		}
 		used, err := file.UsageOf(t.ctx, []serving.UsageKey{{App: "double-it"}, {ModelID: v.ModelID}})
 		if err != nil || len(used) != 2 {
@@ -118,9 +115,7 @@ func TestAGatewayThatStopsBlamesNobody(t *testing.T) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, <-ended)
 		var app, version serving.Usage
 		for _, r := range store.all {
 			for _, u := range r.Counted {

@@ -9,14 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func text(t testing.TB, size int) *serving.Output {
 	t.Helper()
 	out, err := serving.NewOutput(serving.Text(string(make([]byte, size))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 

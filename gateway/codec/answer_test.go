@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestAppendPrediction(t *testing.T) {
@@ -63,16 +64,10 @@ func TestAppendErrorIsJSON(t *testing.T) {
 			Cause string `json:"cause"`
 		}
 		var got, want body
-		if err := json.Unmarshal(codec.AppendError(nil, codec.ErrorClass, cause), &got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(codec.AppendError(nil, codec.ErrorClass, cause), &got))
 		reference, err := json.Marshal(body{codec.ErrorClass, cause})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(reference, &want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(reference, &want))
 		if got != want {
 			t.Fatalf("got %q, want %q", got, want)
 		}

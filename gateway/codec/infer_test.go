@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/gateway/inference"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestDecodeInfer(t *testing.T) {
@@ -171,9 +172,7 @@ func FuzzDecodeInfer(f *testing.F) {
 			rest = append(rest, v.Data...)
 		}
 		text, err := json.Marshal(map[string]any{"inputs": inputs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again, err := codec.DecodeInfer(append(text, rest...), len(text))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const maxBatch = 3
@@ -286,9 +287,7 @@ func TestDecodedMemoryIsOwned(t *testing.T) {
 	} {
 		body := []byte(test.body)
 		got, err := codec.DecodePredict(body, takes(test.t), maxBatch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, _ := codec.DecodePredict([]byte(test.body), takes(test.t), maxBatch)
 		for i := range body {
 			body[i] = 'X'

@@ -8,6 +8,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func tensor(name string, t serving.DType, shape ...int) serving.Tensor {
@@ -72,9 +73,7 @@ func TestDecodeTensors(t *testing.T) {
 func TestTensorsAreInTheOrderOfTheSignature(t *testing.T) {
 	app := signed(tensor("a", serving.Int32), tensor("b", serving.String))
 	want, err := codec.DecodePredict([]byte(`{"inputs":{"a":1,"b":"x"}}`), app, maxBatch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, body := range []string{`{"inputs":{"b":"x","a":1}}`, `{"input":{"b":"x","a":1}}`} {
 		if got, err := codec.DecodePredict([]byte(body), app, maxBatch); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", body, got, err)
@@ -138,16 +137,10 @@ func FuzzDecodeTensors(f *testing.F) {
 			return
 		}
 		values, err := rpc.ParsePayload(got.Input.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := serving.FitAll(app.Signature.Inputs, values); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, serving.FitAll(app.Signature.Inputs, values))
 		again, err := serving.AppendNamed([]byte(`{"inputs":`), values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		second, err := codec.DecodePredict(append(again, '}'), app, maxBatch)
 		if err != nil {
 			t.Fatalf("%s: %v", again, err)

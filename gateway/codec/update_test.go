@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // label is the output that a label should become.
@@ -183,9 +184,7 @@ func TestFeedbackOwnsItsMemory(t *testing.T) {
 		{"uid":12,"query_id":7,"label":[1,2, 3]},{"input":"esc\naped","reward":0.5}]}`
 	overwritten := []byte(body)
 	got, err := codec.DecodeUpdate(overwritten, takes(serving.Strings), maxBatch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, _ := codec.DecodeUpdate([]byte(body), takes(serving.Strings), maxBatch)
 	for i := range overwritten {
 		overwritten[i] = 'X'

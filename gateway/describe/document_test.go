@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/openapi"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // shop is a catalog with apps of all kinds.
@@ -62,9 +63,7 @@ func written(t testing.TB, cat *serving.Catalog, change func(*Document)) []byte 
 		change(&d)
 	}
 	var b bytes.Buffer
-	if err := d.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Write(&b))
 	return b.Bytes()
 }
 
@@ -90,9 +89,7 @@ type read struct {
 func parsed(t testing.TB, text []byte) (r read) {
 	t.Helper()
 	text = bytes.ReplaceAll(text, []byte(`{"$ref":`), []byte(`{"Ref":`))
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -236,9 +233,7 @@ func BenchmarkDocument(b *testing.B) {
 			var out bytes.Buffer
 			for b.Loop() {
 				out.Reset()
-				if err := d.Write(&out); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, d.Write(&out))
 			}
 			b.ReportMetric(float64(out.Len()), "bytes")
 		})

@@ -26,6 +26,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // rig is a gateway's parts for feedback, with one replica that the test plays.
@@ -164,9 +165,7 @@ func (r *rig) defines(generation string, change func(a *serving.App)) {
 		}}
 	}
 	cat.Models["a"].Versions["1"].Generation = generation
-	if err := r.p.SetCatalog(cat); err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, r.p.SetCatalog(cat))
 }
 
 func id(model string) serving.ModelID { return serving.ModelID{Model: model, Version: "1"} }
@@ -189,9 +188,7 @@ func says(t testing.TB, text string) *serving.Output {
 func (r *rig) predict(x float64) serving.Prediction {
 	r.Helper()
 	ps, err := r.p.Predict(r.Context(), serving.Query{App: "app", User: "ann", Input: input(x)})
-	if err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, err)
 	return ps[0]
 }
 
@@ -213,9 +210,7 @@ func (r *rig) learn(f serving.Feedback) (serving.Learned, error) {
 func (r *rig) must(f serving.Feedback) serving.Learned {
 	r.Helper()
 	l, err := r.learn(f)
-	if err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, err)
 	return l
 }
 
@@ -223,9 +218,7 @@ func (r *rig) must(f serving.Feedback) serving.Learned {
 func (r *rig) steps() float64 {
 	r.Helper()
 	s, _, err := r.states.Explain(r.Context(), r.p.Learning("app"), "", "")
-	if err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, err)
 	return s.Steps
 }
 
@@ -237,9 +230,7 @@ func (r *rig) metric(name string) float64 {
 	for line := range strings.Lines(w.Body.String()) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				r.Fatal(err)
-			}
+			require.NoError(r, err)
 			return x
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // twoAgree answers 7 by a and c, and 8 by b.
@@ -109,9 +110,7 @@ func TestAVersionIsRedefinedWhileFeedbackIsJoined(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, func() { t.defines("b", nil) })
 		t.must(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")})
 		s, _, err := t.states.Explain(t.Context(), t.p.Learning("app"), "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, want := range []float64{0, 1, 1} {
 			if m := &s.Models[i]; m.Asked != want {
 				t.Errorf("%v was judged %v times, want %v", m.Definition(), m.Asked, want)

@@ -28,6 +28,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Calls go over TLS with the files that the other listeners have, and nothing else gets through.
@@ -36,16 +37,12 @@ func TestTLS(t *testing.T) {
 	own, callers := ca.Issue(t, "127.0.0.1"), ca.Issue(t, "caller")
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	files := access.TLS{CertFile: file("cert.pem", own.Cert), KeyFile: file("key.pem", own.Key), CAFile: file("ca.pem", ca.PEM)}
 	certificate, err := tls.X509KeyPair(callers.Cert, callers.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ours, theirs := x509.NewCertPool(), x509.NewCertPool()
 	ours.AppendCertsFromPEM(ca.PEM)
 	theirs.AppendCertsFromPEM(testca.New(t, "theirs").PEM)
@@ -64,14 +61,10 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			plain, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			files.RequireClientCert = tt.required
 			ln, err := files.ListenHTTP2(plain)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			core := newFake()
 			c := startOn(t, ln, Config{}, core, admission.Config{}, grpc.WithTransportCredentials(tt.client))
 			if _, err := c.ModelInfer(t.Context(), vector("sums", 1, 2)); status.Code(err) != tt.code || (err == nil) != (len(core.queries()) == 1) {
@@ -85,18 +78,14 @@ func TestTLS(t *testing.T) {
 func TestReflection(t *testing.T) {
 	ask := func(c client, m *reflection.ServerReflectionRequest) (*reflection.ServerReflectionResponse, error) {
 		stream, err := reflection.NewServerReflectionClient(c.conn).ServerReflectionInfo(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_ = stream.Send(m) // the reason for an error is received
 		return stream.Recv()
 	}
 	list := &reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}
 	c := start(t, Config{}, newFake(), admission.Config{})
 	got, err := ask(c, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, service := range got.GetListServicesResponse().GetService() {
 		names = append(names, service.GetName())
@@ -113,9 +102,7 @@ func TestReflection(t *testing.T) {
 		var described []string
 		for _, text := range got.GetFileDescriptorResponse().GetFileDescriptorProto() {
 			file := &descriptorpb.FileDescriptorProto{}
-			if err := googleproto.Unmarshal(text, file); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, googleproto.Unmarshal(text, file))
 			for _, one := range file.GetService() {
 				for _, call := range one.GetMethod() {
 					described = append(described, call.GetName())
@@ -142,9 +129,7 @@ func inBubble(t *testing.T, test func(t *testing.T, c client, dial func() net.Co
 		c := startOn(t, ln, Config{}, newFake(), admission.Config{}, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))...)
 		test(t, c, func() net.Conn {
 			conn, err := dial(t.Context(), ln.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return newEager(conn)
 		})
 	})
@@ -196,9 +181,7 @@ func TestClientsThatAreGone(t *testing.T) {
 						err = w.WritePing(true, f.Data)
 					}
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 			}
 			if took := time.Since(began); !answers || took < 3*pingAfter {
 				t.Errorf("a client that answers (%v) has had three pings after %v", answers, took)
@@ -239,9 +222,7 @@ func TestConnectionsThatStay(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}, grpc.WithKeepaliveParams(often))
 }
@@ -264,9 +245,7 @@ func TestClientsThatPingTooOften(t *testing.T) {
 			}
 		}()
 		for range 5 {
-			if err := w.WritePing(false, [8]byte{1}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WritePing(false, [8]byte{1}))
 			time.Sleep(pingsEvery / 10)
 		}
 		if f := <-away; f == nil || f.ErrCode != http2.ErrCodeEnhanceYourCalm || string(f.DebugData()) != "too_many_pings" {

@@ -9,6 +9,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/gateway/inference"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Typed contents of every datatype are the raw ones.
@@ -33,9 +34,7 @@ func TestTypedContents(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	add := func(m *proto.ModelInferRequest) {
 		b, err := googleproto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b)
 	}
 	add(vector("sums", 1, 2))
@@ -57,9 +56,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		for i := range r.Inputs {
 			v := &r.Inputs[i]
-			if err := inference.CheckRaw(v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, inference.CheckRaw(v))
 			if v.DType == serving.Float16 || v.DType == serving.BFloat16 || v.DType == serving.Bool { // of which raw data may have any byte
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // outcome is what became of one prediction, as the client sees it.
@@ -52,20 +53,14 @@ var doors = []struct {
 func tritonStream(t *testing.T, c client, app string, inParts bool) outcome {
 	t.Helper()
 	stream, err := c.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ask := func(app string) (got outcome) {
 		m := vector(app, 1, 2)
 		m.Id, m.Parameters = app, map[string]*proto.InferParameter{"triton_enable_empty_final_response": parameter(inParts)}
-		if err := stream.Send(m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stream.Send(m))
 		for {
 			m, err := stream.Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			said := m.GetInferResponse().GetParameters()
 			got.isDefault = got.isDefault || said["default"].GetBoolParam()
 			switch {

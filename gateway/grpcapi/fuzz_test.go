@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fuzzed is a server that is called without a network, and its apps: of vectors, of texts, and with a signature.
@@ -38,9 +39,7 @@ func fuzzedInputs() [][]*proto.Tensor {
 
 func seed(f *testing.F, which int, m googleproto.Message) {
 	b, err := googleproto.Marshal(m)
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(uint8(which), b)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // malformed are tensors that are wrong in themselves, and what is said of them. The first dimension of the shape is the batch.
@@ -54,17 +55,11 @@ func TestMalformedTensors(t *testing.T) {
 	c := start(t, Config{}, newFake(), admission.Config{})
 	topsail := proto.NewTopsailClient(c.conn)
 	stream, err := c.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inStream := func(m *proto.ModelInferRequest) error {
-		if err := stream.Send(m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stream.Send(m))
 		got, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got.GetErrorMessage() != "" {
 			return status.Error(codes.InvalidArgument, got.GetErrorMessage())
 		}
@@ -145,12 +140,8 @@ type wire struct {
 func dialWire(t *testing.T, c client) *wire {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.conn.Target(), "passthrough:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	return newWire(t, conn)
 }
 
@@ -160,9 +151,7 @@ func newWire(t *testing.T, conn net.Conn) *wire {
 	w := &wire{T: t, Conn: conn, Framer: http2.NewFramer(conn, conn), next: 1}
 	w.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	_, err := conn.Write([]byte(http2.ClientPreface))
-	if err := errors.Join(err, w.WriteSettings()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, w.WriteSettings()))
 	return w
 }
 
@@ -174,13 +163,9 @@ func (w *wire) call(method string) uint32 {
 	var b bytes.Buffer
 	headers := hpack.NewEncoder(&b)
 	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "topsail"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
-		if err := headers.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, headers.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}))
 	}
-	if err := w.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: b.Bytes(), EndHeaders: true}); err != nil {
-		w.Fatal(err)
-	}
+	require.NoError(w, w.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: b.Bytes(), EndHeaders: true}))
 	return id
 }
 
@@ -189,9 +174,7 @@ func (w *wire) end(id uint32) (code, text string) {
 	w.Helper()
 	for {
 		f, err := w.ReadFrame()
-		if err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, err)
 		switch f := f.(type) {
 		case *http2.SettingsFrame:
 			if !f.IsAck() {
@@ -218,9 +201,7 @@ func (w *wire) end(id uint32) (code, text string) {
 				return code, text
 			}
 		}
-		if err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, err)
 	}
 }
 
@@ -228,9 +209,7 @@ func (w *wire) end(id uint32) (code, text string) {
 func (w *wire) serves(after string) {
 	w.Helper()
 	id := w.call(proto.GRPCInferenceService_ModelInfer_FullMethodName)
-	if err := w.WriteData(id, true, message(w.T, vector("sums", 1, 2))); err != nil {
-		w.Fatal(err)
-	}
+	require.NoError(w, w.WriteData(id, true, message(w.T, vector("sums", 1, 2))))
 	if code, text := w.end(id); code != "0" {
 		w.Errorf("after %s the connection answers %s: %s", after, code, text)
 	}
@@ -240,9 +219,7 @@ func (w *wire) serves(after string) {
 func message(t *testing.T, m googleproto.Message) []byte {
 	t.Helper()
 	b, err := googleproto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(b))), b...)
 }
 
@@ -262,16 +239,12 @@ func TestMessagesThatAreCut(t *testing.T) {
 	for method, whole := range requests(t) {
 		for _, cut := range []int{1, 4, 5, 6, len(whole) / 2, len(whole) - 1} {
 			id := w.call(method)
-			if err := w.WriteData(id, true, whole[:cut]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WriteData(id, true, whole[:cut]))
 			if code, text := w.end(id); code == "0" || code == "" {
 				t.Errorf("%s cut at %d of %d: %s, %s", method, cut, len(whole), code, text)
 			}
 			id = w.call(method)
-			if err := errors.Join(w.WriteData(id, false, whole[:cut]), w.WriteRSTStream(id, http2.ErrCodeCancel)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(w.WriteData(id, false, whole[:cut]), w.WriteRSTStream(id, http2.ErrCodeCancel)))
 			before := len(core.queries())
 			w.serves(method)
 			if n := len(core.queries()); n != before+1 {
@@ -289,9 +262,7 @@ func TestConnectionsThatAreCut(t *testing.T) {
 		for _, cut := range []int{0, 3, 5, len(whole) - 1} {
 			w := dialWire(t, c)
 			id := w.call(method)
-			if err := w.WriteData(id, false, whole[:cut]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WriteData(id, false, whole[:cut]))
 			w.serves(method) // when the server has read it
 			w.Close()
 		}
@@ -320,9 +291,7 @@ func TestMessagesThatAreNone(t *testing.T) {
 			"a name that is no text": {[]byte{0, 0, 0, 0, 3, 10, 1, 255}, codes.Internal, "UTF-8"},
 		} {
 			id := w.call(method)
-			if err := w.WriteData(id, true, tt.data); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WriteData(id, true, tt.data))
 			code, text := w.end(id)
 			if code != strconv.Itoa(int(tt.code)) || !strings.Contains(text, tt.want) {
 				t.Errorf("%s of %s: %s, %q", name, method, code, text)

@@ -13,15 +13,14 @@ import (
 	"github.com/topsail-serving/topsail/gateway/admission"
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // ask asks for an answer in parts, and reads it to its end.
 func predictStream(t *testing.T, ctx context.Context, c client, app string) (parts []string, answer *proto.PredictResponse, err error) {
 	t.Helper()
 	stream, err := proto.NewTopsailClient(c.conn).PredictStream(ctx, &proto.PredictRequest{App: app, Inputs: []*proto.Tensor{{Datatype: "FP64", Shape: []int64{2}, Data: doubles(1, 2)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -70,9 +69,7 @@ func TestACallerThatLeavesStopsTheAnswer(t *testing.T) {
 	c := start(t, Config{}, core, admission.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	stream, err := proto.NewTopsailClient(c.conn).PredictStream(ctx, &proto.PredictRequest{App: "sums", Inputs: []*proto.Tensor{{Datatype: "FP64", Shape: []int64{2}, Data: doubles(1, 2)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := stream.Recv(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/grpcapi/proto"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fakeCore answers every query with the sum of its doubles.
@@ -175,9 +176,7 @@ type client struct {
 func start(t *testing.T, config Config, core *fakeCore, keys admission.Config) client {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return startOn(t, ln, config, core, keys, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
@@ -204,9 +203,7 @@ func startOn(t *testing.T, ln net.Listener, config Config, core *fakeCore, keys 
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx, ln) }()
 	conn, err := grpc.NewClient("passthrough:"+ln.Addr().String(), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		cancel()
@@ -502,9 +499,7 @@ func TestHealthBeforeTheFirstCatalog(t *testing.T) {
 	var watched []grpc_health_v1.Health_WatchClient
 	for _, service := range []string{"", "inference.GRPCInferenceService", "topsail.v1.Topsail"} {
 		watch, err := grpc_health_v1.NewHealthClient(c.conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		watched = append(watched, watch)
 	}
 	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{grpc_health_v1.HealthCheckResponse_NOT_SERVING, grpc_health_v1.HealthCheckResponse_SERVING} {
@@ -521,21 +516,15 @@ func TestStream(t *testing.T) {
 	core := newFake()
 	c := start(t, Config{}, core, admission.Config{})
 	stream, err := c.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wrong, last := vector("gone", 1, 2), vector("sums", 1, 2)
 	wrong.Id, last.Id = "wrong", "last"
 	last.Parameters = map[string]*proto.InferParameter{"triton_enable_empty_final_response": parameter(true)}
-	if err := errors.Join(stream.Send(wrong), stream.Send(last), stream.CloseSend()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(stream.Send(wrong), stream.Send(last), stream.CloseSend()))
 	parts := 0
 	for range 4 {
 		m, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch final := m.InferResponse.Parameters[finalResponse].GetBoolParam(); {
 		case m.InferResponse.Id == "wrong":
 			if !strings.Contains(m.ErrorMessage, "no app of this name") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // keyed is a fake whose catalog has apps and keys; it returns the secrets by the keys' names.
@@ -37,9 +38,7 @@ func refusedOf(t *testing.T, r *obs.Registry, app, reason string) int {
 	for line := range strings.Lines(w.Body.String()) {
 		if value, ok := strings.CutPrefix(line, fmt.Sprintf("topsail_gateway_refused_total{app=%q,reason=%q} ", app, reason)); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(value))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return n
 		}
 	}
@@ -260,9 +259,7 @@ func TestLimits(t *testing.T) {
 		}
 		ask(200, "/integers/predict", one) // has no limit itself
 		seconds, err := strconv.Atoi(got.header.Get("Retry-After"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		time.Sleep(time.Duration(seconds) * time.Second)
 		ask(200, "/integers/predict", one, alice) // 0, 4
 		ask(200, "/doubles/predict", five)        // more than the bucket holds: -1

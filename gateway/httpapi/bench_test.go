@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // BenchmarkServe is the cost of a whole request without the network: parsing,
@@ -56,9 +57,7 @@ func BenchmarkServe(b *testing.B) {
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()
-			if err := server.ServeConn(c); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, server.ServeConn(c))
 		})
 	}
 }
@@ -84,9 +83,7 @@ func BenchmarkDocument(b *testing.B) {
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()
-			if err := server.ServeConn(c); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, server.ServeConn(c))
 		})
 	}
 }

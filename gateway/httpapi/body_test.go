@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func gzipped(s string) string {
@@ -97,13 +98,9 @@ func TestTooLargeBody(t *testing.T) {
 		struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 8<<20))}, // of unknown length: chunked
 	} {
 		response, err := http.Post("http://"+s.addr+"/strings/predict", "", body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response.Body.Close()
 		got := reply{status: response.StatusCode, header: response.Header, body: string(text)}
 		if _, cause := got.refusal(t); got.status != 413 || !response.Close || !strings.Contains(cause, "more than 1048576 bytes") {

@@ -20,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Queries that reached the core must keep their values when the buffers they
@@ -260,9 +261,7 @@ func TestManyIdleConnections(t *testing.T) {
 	s := startOn(t, Config{MaxConnections: idle + 1}, newFake(), ln)
 	dial := func() *client {
 		c, err := ln.Dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return newClient(c)
 	}
 	var clients []*client
@@ -373,9 +372,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 
 func TestListenerThatFails(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ln.Close()
 	err = New(Config{}, newFake(), nil, nil).Run(t.Context(), ln)
 	if err == nil || !strings.Contains(err.Error(), "httpapi: serve 127.0.0.1:") {

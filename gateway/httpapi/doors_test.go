@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // doors are the requests that ask for a prediction, but for POST /APP/predict without parts, which answers with defaults.
@@ -177,9 +178,7 @@ func TestLimitsOfEveryRequest(t *testing.T) {
 		app.Limit = &serving.Limit{PerSecond: 0.001, Burst: 1}
 		s.server.Serve(s.core.catalog)
 		out, err := serving.NewOutput(serving.Number(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ends(serving.Prediction{QueryID: 7, Output: out.JSON, Full: out}, 0, nil)
 		if got := ask(); got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fakeCore answers every query with its number of elements, and remembers it.
@@ -149,9 +150,7 @@ type running struct {
 func start(t *testing.T, config Config, core *fakeCore) *running {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return startOn(t, config, core, ln)
 }
 
@@ -217,9 +216,7 @@ func newClient(c net.Conn) *client { return &client{c, bufio.NewReader(c)} }
 func (r *running) dial(t *testing.T) *client {
 	t.Helper()
 	c, err := net.Dial("tcp", r.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return newClient(c)
 }
 
@@ -262,9 +259,7 @@ func (c *client) read(t *testing.T, method string) reply {
 // closed waits for the server to close the connection.
 func (c *client) closed(t *testing.T) {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	b, err := c.r.ReadByte()
 	if timeout, ok := errors.AsType[net.Error](err); err == nil || ok && timeout.Timeout() {
 		t.Errorf("the connection should be closed: got byte %q, %v", b, err)

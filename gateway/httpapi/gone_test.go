@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A client that leaves ends its query, in each API, in the clear and under TLS.
@@ -96,9 +97,7 @@ func TestAWatchedClientIsAnswered(t *testing.T) {
 			<-watched
 			answer <- struct{}{}
 			response, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if body, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), `"output":2`) {
 				t.Errorf("answer %d: %v, %s, %v", i, response.Status, body, err)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const goodKey = "key-0123456789abcdef"
@@ -13,9 +14,7 @@ const goodKey = "key-0123456789abcdef"
 func newKeys(t testing.TB) *access.Keys {
 	t.Helper()
 	keys, err := access.KeysFile(testca.Write(t, t.TempDir(), "keys", []byte("alice:"+goodKey)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return keys
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/budget"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -130,9 +131,7 @@ func TestBudget(t *testing.T) {
 func TestLargeAnswersTakeOfTheBudget(t *testing.T) {
 	core := newFake()
 	output, err := json.Marshal(strings.Repeat("x", 5<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {
 		return serving.Prediction{QueryID: 1, Output: output}, nil
 	}
@@ -167,9 +166,7 @@ func TestLargeAnswersAreExpected(t *testing.T) {
 	core := newFake()
 	core.catalog = &serving.Catalog{Apps: core.apps}
 	output, err := json.Marshal(strings.Repeat("x", 1<<20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	wait := make(chan struct{}, 1)
 	wait <- struct{}{}
 	core.answer = func(context.Context, *serving.Query) (serving.Prediction, error) {

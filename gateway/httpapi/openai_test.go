@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // openaiCore has an app that chats, whose answers are the parts, and one of texts.
@@ -24,14 +25,10 @@ func openaiCore(parts ...string) (*fakeCore, *fakeParts) {
 func postOpenAI(t *testing.T, s *running, path, body string) (int, string) {
 	t.Helper()
 	response, err := http.Post("http://"+s.addr+openaiBase+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, string(text)
 }
 

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Answers to pipelined requests leave as they are made, in the order of the requests: a
@@ -32,9 +33,7 @@ func TestPipelinedAnswersAreNotHeldBack(t *testing.T) {
 		s := start(t, Config{}, core)
 		c, goOn := s.dial(t), sync.OnceFunc(func() { close(release) })
 		t.Cleanup(goOn) // before the server ends
-		if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 		one := func(input string) string { return request("POST", "/strings/predict", `{"input":"`+input+`"}`, header) }
 		large := strings.Repeat("GET / HTTP/1.1 ", 10_000)
 		c.send(t, one("first")+one("POST / HTTP/1.1")+one(large)+one("slow")+one("last"))

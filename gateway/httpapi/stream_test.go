@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fakeParts is an answer in parts that the test gives.
@@ -86,14 +87,10 @@ func TestEventsOfAnAnswerInParts(t *testing.T) {
 		close(f.next)
 		s := start(t, Config{}, streaming(f))
 		r, err := http.NewRequest("POST", "http://"+s.addr+"/strings/predict", strings.NewReader(`{"input":"x"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.Header.Set("Accept", "text/event-stream")
 		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || string(got) != test.want || response.Header.Get("Content-Type") != "text/event-stream" {
@@ -107,24 +104,18 @@ func TestEventsOfAnAnswerInParts(t *testing.T) {
 func dialFor(t *testing.T, core *fakeCore, secure bool) net.Conn {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !secure {
 		s := startOn(t, Config{}, core, ln)
 		nc, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return nc
 	}
 	certified := httptest.NewTLSServer(nil) // for its certificate
 	certified.Close()
 	s := startOn(t, Config{}, core, tls.NewListener(ln, &tls.Config{Certificates: certified.TLS.Certificates}))
 	nc, err := tls.Dial("tcp", s.addr, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return nc
 }
 
@@ -167,9 +158,7 @@ func TestAConnectionAfterParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		response, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != 200 {
 			t.Errorf("%v, %v", response.Status, err)
 		}
@@ -187,9 +176,7 @@ func TestPartsArriveWhileTheAnswerGoesOn(t *testing.T) {
 	}
 	f.next <- "a"
 	response, err := http.ReadResponse(bufio.NewReader(nc), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines := bufio.NewScanner(response.Body)
 	for _, part := range []string{"b", "c"} {
 		if !lines.Scan() || !strings.HasPrefix(lines.Text(), "data: ") || !lines.Scan() {
@@ -206,17 +193,13 @@ func TestPartsWhenTheGatewayStops(t *testing.T) {
 	f := newFakeParts("a")
 	s := start(t, Config{DrainTimeout: 50 * time.Millisecond}, streaming(f))
 	nc, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	if _, err := io.WriteString(nc, asksParts); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(nc), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()
 	events, err := io.ReadAll(response.Body)
@@ -249,14 +232,10 @@ func TestPartsThatPanic(t *testing.T) {
 func TestPartsOfSeveralInputs(t *testing.T) {
 	s := start(t, Config{}, newFake())
 	r, err := http.NewRequest("POST", "http://"+s.addr+"/strings/predict", strings.NewReader(`{"input_batch":["x","y"]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Header.Set("Accept", "text/event-stream")
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	if body, _ := io.ReadAll(response.Body); response.StatusCode != 400 || !strings.Contains(string(body), "in parts") {
 		t.Errorf("%s %s", response.Status, body)

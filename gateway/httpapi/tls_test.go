@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestTLS(t *testing.T) {
@@ -22,21 +23,15 @@ func TestTLS(t *testing.T) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := startOn(t, Config{MaxBodyBytes: 1 << 20}, newFake(), ln)
 
 	silent, err := net.Dial("tcp", s.addr) // holds its place, and nobody else up
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	for body, want := range map[string]int{`{"input":[1]}`: 200, strings.Repeat(" ", 4<<20): 413} {
 		response, err := (&http.Client{Transport: transport}).Post("https://"+s.addr+"/doubles/predict", "", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response.Body.Close()
 		if response.StatusCode != want {
 			t.Errorf("body of %d bytes: status %d, want %d", len(body), response.StatusCode, want)
@@ -60,9 +55,7 @@ func TestMutualTLS(t *testing.T) {
 		files := pemFiles(t, ours, tt.by)
 		files.ServerName = "localhost"
 		config, err := files.Client()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		transport := &http.Transport{TLSClientConfig: config}
 		response, err := (&http.Client{Transport: transport}).Post("https://"+s.addr+"/doubles/predict", "", strings.NewReader(`{"input":[1]}`))
 		if err == nil {
@@ -108,14 +101,10 @@ func pemFiles(t *testing.T, ca, by *testca.Authority) access.TLS {
 func listenTLS(t *testing.T, ca *testca.Authority) net.Listener {
 	t.Helper()
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files := pemFiles(t, ca, ca)
 	files.RequireClientCert = true
 	ln, err := files.Listen(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ln
 }

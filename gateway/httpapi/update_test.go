@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const (
@@ -61,9 +62,7 @@ func TestUpdatePassesTheWholeFeedback(t *testing.T) {
 	}
 	after := time.Now()
 	label, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: []byte(`"cat"`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := serving.Feedback{
 		App: "doubles", QueryID: 9, User: "12", Context: "shoes", Label: label, Timeout: 30 * time.Millisecond,
 		Input: serving.Input{Type: serving.Doubles, Data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(0.5))},

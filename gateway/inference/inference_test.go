@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func tensor(name string, t serving.DType, shape ...int) serving.Tensor {
@@ -88,9 +89,7 @@ func TestRowsAroundTheirData(t *testing.T) {
 		around := append(bytes.Repeat([]byte{9}, tt.before), data...)
 		v := serving.Value{Name: "image", DType: serving.Uint8, Shape: tt.shape, Data: around[tt.before:]}
 		want, err := Rows(tt.app, Inputs(tt.app, 0), []serving.Value{v}, nil, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := Rows(tt.app, Inputs(tt.app, 0), []serving.Value{v}, around, 9)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d bytes before %v: %v, %v; want %v", tt.before, tt.shape, got, err, want)
@@ -114,9 +113,7 @@ func TestRowsOfASignature(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	values, err := rpc.ParsePayload(got[1].Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := serving.FitAll(app.Signature.Inputs, values); err != nil {
 		t.Error(err)
 	}
@@ -164,9 +161,7 @@ func TestRowsThatAreRefused(t *testing.T) {
 func prediction(t *testing.T, values ...serving.Value) serving.Prediction {
 	t.Helper()
 	out, err := serving.NewOutputs(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return serving.Prediction{Output: out.JSON, Full: out}
 }
 

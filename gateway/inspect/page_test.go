@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/predict"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // page reads a page as Clipper's clients do: categories of objects with one key each,
@@ -22,9 +23,7 @@ import (
 func page(t *testing.T, p *Page) map[string]map[string]map[string]string {
 	t.Helper()
 	var raw map[string][]map[string]map[string]string
-	if err := json.Unmarshal(p.Append(nil), &raw); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(p.Append(nil), &raw))
 	all := map[string]map[string]map[string]string{}
 	for category, list := range raw {
 		all[category] = map[string]map[string]string{}

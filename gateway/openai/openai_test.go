@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/inference"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func chatApp() *serving.App { return &serving.App{Name: "bot", InputType: serving.Chat} }
@@ -17,18 +18,14 @@ func chatApp() *serving.App { return &serving.App{Name: "bot", InputType: servin
 func parse(t *testing.T, kind Kind, body string) *Request {
 	t.Helper()
 	r, err := Parse(kind, []byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
 func output(t *testing.T, v serving.Value) *serving.Output {
 	t.Helper()
 	out, err := serving.NewOutput(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -60,9 +57,7 @@ func TestTheInputOfAChat(t *testing.T) {
 	r := parse(t, Chat, `{"stream":true,"model":"bot","user":"ann","messages":[{"role":"user","content":"hi"}],"temperature":0.5,"stream_options":{"include_usage":true}}`)
 	same := parse(t, Chat, `{"temperature":0.5,"messages":[{"role":"user","content":"hi"}],"user":"ann","model":"bot"}`)
 	a, err := r.Inputs(chatApp(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, _ := same.Inputs(chatApp(), 1)
 	const want = `{"messages":[{"role":"user","content":"hi"}],"temperature":0.5,"user":"ann"}`
 	if string(a[0].Data) != want || string(b[0].Data) != want || !r.Stream || !r.Usage || r.User != "ann" {

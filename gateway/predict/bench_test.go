@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // BenchmarkPredict is one query: answered from the cache, or by a replica that
@@ -104,9 +105,7 @@ func benchRig(b *testing.B, versions ...serving.ModelID) (*rig, func()) {
 	}
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	r, stop := newRig(b, func() {})
 	r.table.Dial = func(ctx context.Context, _ string) (net.Conn, error) {
 		var d net.Dialer

@@ -25,6 +25,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -342,9 +343,7 @@ func (r *rig) serves(change func(a *serving.App), versions ...serving.ModelID) {
 
 func (r *rig) set(cat *serving.Catalog) {
 	r.Helper()
-	if err := r.p.SetCatalog(cat); err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, r.p.SetCatalog(cat))
 }
 
 func newApp(name string, models ...string) *serving.App {
@@ -446,9 +445,7 @@ func (r *rig) metric(name string) float64 {
 	for line := range strings.Lines(r.page()) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			x, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				r.Fatal(err)
-			}
+			require.NoError(r, err)
 			return x
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestSeveralModelsAreAskedAtOnce(t *testing.T) {
@@ -98,9 +99,7 @@ func TestCachedAnswersOfSeveral(t *testing.T) {
 func output(t testing.TB, x float64) *serving.Output {
 	t.Helper()
 	out, err := serving.NewOutput(serving.Number(x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 

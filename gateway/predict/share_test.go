@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestALateOutputFillsTheCache(t *testing.T) {
@@ -334,9 +335,7 @@ func TestTheSecondLook(t *testing.T) {
 		t.serves(nil, m1)
 		r := t.p.request(1)
 		w := &r.queries[0]
-		if err := w.begin(t.p, newQuery(7), r.wake, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.begin(t.p, newQuery(7), r.wake, 0))
 		key := w.attempts[0].version.keyer.Key(w.Input, "")
 		if w.cached(0, key) {
 			t.Fatal("the first look finds something")
@@ -344,9 +343,7 @@ func TestTheSecondLook(t *testing.T) {
 		t.predict(newQuery(7))
 		w.join(0, key)
 		w.opened = 1
-		if err := r.await(t.ctx); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.await(t.ctx))
 		var a serving.Prediction
 		w.answer(1, &a)
 		t.wantOutput(a, 7)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // plus answers with the input's first number and x more.
@@ -20,9 +21,7 @@ func plus(x float64, after time.Duration) behaviour {
 func (r *rig) staged(change func(cat *serving.Catalog), stages ...serving.Stage) {
 	a := newApp("app")
 	a.Stages = stages
-	if err := a.Check(); err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, a.Check())
 	cat := newCatalog([]*serving.App{a}, newModel(a1), newModel(b1), newModel(c1), newModel(m1))
 	if change != nil {
 		change(cat)

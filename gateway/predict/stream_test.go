@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // counts answers with the numbers from 1 to n, one every interval from the first on, and then with
@@ -197,13 +198,9 @@ func TestAReaderThatLeavesStopsTheModel(t *testing.T) {
 		f.streams = counts(5, 50*time.Millisecond, number(7))
 		t.serves(func(a *serving.App) { a.ShareStreams = true }, m1)
 		first, err := t.p.Stream(newQuery(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		second, err := t.p.Stream(newQuery(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range []serving.Parts{first, second} {
 			if out, err := s.Next(t.ctx); err != nil || string(out.JSON) != "1.0" {
 				t.Errorf("%v, %v", out, err)
@@ -238,9 +235,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 		}
 		t.serves(func(a *serving.App) { a.ShareStreams = true }, m1)
 		slow, err := t.p.Stream(newQuery(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer slow.Close()
 		if got := t.stream(newQuery(1)); len(got.parts) != 8 || got.Default || string(got.Output) != "null" {
 			t.Errorf("who reads got %d parts: %+v", len(got.parts), got.Prediction)

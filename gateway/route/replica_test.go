@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestAnAnswerFindsItsQuestion(t *testing.T) {
@@ -40,9 +41,7 @@ func TestAnAnswerFindsItsQuestion(t *testing.T) {
 func mustJSON(t *testing.T, x float64) []byte {
 	t.Helper()
 	out, err := serving.NewOutput(serving.Number(x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out.JSON
 }
 
@@ -246,13 +245,9 @@ func TestAnInputBeyondThePeersLimitIsRefusedHere(t *testing.T) {
 		small := sidecarHello
 		small.MaxFrame = rpc.MinMaxFrame
 		conn, err := rpc.Accept(t.Context(), nc, small, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		go conn.Run(t.Context(), func(rpc.Frame) error { return nil })
-		if err := conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, ready(1, v1))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, ready(1, v1))))
 		synctest.Wait()
 		in := &inbox{T: t.T, from: t.target(v1)}
 		_, failure := in.from.Ask(in, &rpc.Ask{}, serving.Input{Type: serving.Bytes, Data: make([]byte, rpc.MinMaxFrame)}, time.Now())

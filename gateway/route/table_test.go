@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -237,9 +238,7 @@ func (h hasty) Watch(ctx context.Context, update func([]serving.Endpoint)) error
 func TestAnUpdateAfterTheEndStartsNothing(t *testing.T) {
 	h := hasty{make(chan func([]serving.Endpoint), 1)}
 	table := NewTable("test", h, slog.New(slog.DiscardHandler))
-	if err := table.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, table.Run(t.Context()))
 	(<-h.late)([]serving.Endpoint{{Replica: "a", Addr: "127.0.0.1:1"}})
 	if len(table.Replicas()) != 0 {
 		t.Error("it started a replica")
@@ -283,9 +282,7 @@ func (w *waiter) Answered(_ *Target, a *rpc.Answer, _ time.Duration, _ time.Time
 func loopback(t testing.TB) (target *Target, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { echo(ctx, ln) })

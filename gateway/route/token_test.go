@@ -7,6 +7,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // When the token of sidecars changes, connections that stand are kept, so that no
@@ -18,9 +19,7 @@ func TestANewTokenKeepsTheConnection(t *testing.T) {
 			hello := sidecarHello
 			hello.Token = []byte(token)
 			conn, err := rpc.Accept(t.Context(), <-host, hello, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return conn
 		}
 		shown := func(token string) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func id(model, version string) serving.ModelID {
@@ -43,9 +44,7 @@ func TestStateRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := someState(t)
 		text, err := s.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read, err := Decode(text, s.Kind)
 		if err != nil {
 			t.Fatalf("%v: %s", err, text)

@@ -9,14 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func output(t testing.TB, v serving.Value) *serving.Output {
 	t.Helper()
 	o, err := serving.NewOutput(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return o
 }
 
@@ -91,9 +90,7 @@ func TestSameIsEqualityOfValues(t *testing.T) {
 			b = a
 		}
 		text, err := json.Marshal(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		left, _ := serving.NewOutput(floats(a...))
 		right, _ := serving.NewOutput(serving.Value{DType: serving.JSON, Data: text})
 		want := len(a) == len(b)

@@ -20,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // memory is a Store in memory, which can be away, slow, or say what it is asked.
@@ -259,9 +260,7 @@ func textOf(t testing.TB, count float64, models ...serving.ModelID) []byte {
 		s.Models[i].Count = count
 	}
 	text, err := s.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
@@ -315,9 +314,7 @@ func (g *gateway) metric(t testing.TB, name string) float64 {
 		t.Fatalf("there is no metric %s", name)
 	}
 	x, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return x
 }
 

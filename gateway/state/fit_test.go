@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // drawModels are models of few names and versions, one version of each name unless
@@ -35,9 +36,7 @@ func drawState(t *rapid.T, several bool) *selection.State {
 
 func encoded(t *rapid.T, s *selection.State) []byte {
 	text, err := s.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
@@ -47,9 +46,7 @@ func TestFit(t *testing.T) {
 		before := encoded(t, s)
 		app := newApp("", rapid.Permutation(models).Draw(t, "order")...)
 		got, err := app.fit(s, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !bytes.Equal(encoded(t, s), before) {
 			t.Fatal("the state was changed")
 		}
@@ -79,9 +76,7 @@ func TestFitLeavesVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, models := drawState(t, false), drawModels(t, "models", false)
 		got, err := newApp("", models...).fit(s, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, id := range models {
 			if at := s.Find(id.Model); at >= 0 && got.Models[i].ModelID != s.Models[at].ModelID {
 				t.Fatalf("%s was moved to %s", s.Models[at].ModelID, id)
@@ -98,9 +93,7 @@ func TestFitVersions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, models := drawState(t, true), drawModels(t, "models", true)
 		got, err := newVersions(models...).fit(s, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range s.Models {
 			if at := got.FindVersion(m.ModelID); at < 0 || got.Models[at].Count != m.Count {
 				t.Fatalf("%s has changed, or gone", m.ModelID)
@@ -122,9 +115,7 @@ func TestFitVersionsMakesRoom(t *testing.T) {
 	}
 	full := selection.NewState(serving.PolicyVersions, many)
 	got, err := newVersions(oneV1, oneV2, many[7]).fit(full, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(got.Models) != 3 || got.FindVersion(oneV1) < 0 || got.FindVersion(many[7]) < 0 {
 		t.Errorf("%d entries are left, want the three that are named", len(got.Models))
 	}

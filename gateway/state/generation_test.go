@@ -5,6 +5,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // What was learned of a version is trusted less, as of another version, when it is another
@@ -33,9 +34,7 @@ func TestFitToAnotherDefinition(t *testing.T) {
 			t.Errorf("%s: the state itself was changed", test.kind)
 		}
 		text, err := got.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if stored, err := selection.Decode(text, test.kind); err != nil || stored.Models[0].Generation != "b" {
 			t.Errorf("%s: stored it is %+v, error %v", test.kind, stored, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestObserve(t *testing.T) {
@@ -14,9 +15,7 @@ func TestObserve(t *testing.T) {
 		app := NewApp("digits", serving.PolicySpec{Kind: kind}, watching{counting{kind}}, defined("", oneV1))
 		observe := func(g *gateway, tallies ...selection.Tally) {
 			t.Helper()
-			if err := g.Observe(t.Context(), app, tallies); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, g.Observe(t.Context(), app, tallies))
 		}
 		began := float64(time.Now().Unix())
 		observe(g)
@@ -48,14 +47,10 @@ func TestObserveTellsWhatWasTakenBack(t *testing.T) {
 		other := start(t, m)
 		everywhere := func(tallies ...selection.Tally) {
 			t.Helper()
-			if err := g.Observe(t.Context(), app, tallies); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, g.Observe(t.Context(), app, tallies))
 			for range 3 { // the other one hears of it within a second, and says it once
 				time.Sleep(time.Second)
-				if err := other.Observe(t.Context(), app, nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, other.Observe(t.Context(), app, nil))
 			}
 		}
 		const line = `level=WARN msg="a model version on trial was rolled back, and stays so until the app's policy names another" app=digits reason="version `

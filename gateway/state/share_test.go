@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -132,16 +133,10 @@ func TestNoUpdateLostInRedis(t *testing.T) {
 func startRedis(t *testing.T) *servers.Server {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, server.Start(t.Context()))
 	t.Cleanup(server.Kill)
 	return server
 }

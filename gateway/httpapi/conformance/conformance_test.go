@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/topsail-serving/topsail/test/openapi"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // request is one of the contract's, with the status that it is to have.
@@ -235,9 +236,7 @@ func (p *port) ask(t *testing.T, method string, r request) (int, http.Header, []
 		body, length = strings.NewReader(strings.Repeat(" ", 17<<10)), 17<<10
 	}
 	ask, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.addr+r.path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ask.ContentLength = length
 	ask.Header.Set("Accept", "application/json")
 	for i := 0; i < len(r.headers); i += 2 {
@@ -253,9 +252,7 @@ func (p *port) ask(t *testing.T, method string, r request) (int, http.Header, []
 	}
 	defer answer.Body.Close()
 	got, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer.StatusCode, answer.Header, got
 }
 

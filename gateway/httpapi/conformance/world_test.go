@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // core is behind the server. Queries and feedback say what is to become of them.
@@ -131,9 +132,7 @@ type port struct {
 func start(t *testing.T) *port {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cat, keys := catalog()
 	core := newCore(cat)
 	config := httpapi.Config{MaxBatch: 3, MaxBodyBytes: 16 << 10, ReadTimeout: 300 * time.Millisecond, Inspect: func(page []byte) []byte { return append(page, `{"counters":[]}`...) }}

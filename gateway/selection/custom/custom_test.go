@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection/rollout"
 	"github.com/topsail-serving/topsail/gateway/selection/speculative"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // model decides as a test says.
@@ -98,9 +99,7 @@ func asked(plan *selection.Plan) (models string) {
 func output(t testing.TB, x float64) *serving.Output {
 	t.Helper()
 	out, err := serving.NewOutput(serving.Number(x))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -135,9 +134,7 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	}
 
 	named, err := serving.NewOutputs([]serving.Value{{Name: "y", DType: serving.Bool, Data: []byte{1}}, {Name: "z", DType: serving.Bool, Data: []byte{0}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	named.Qualify([]serving.Value{{Name: "q", DType: serving.Bool, Data: []byte{1}}})
 	p.Combine(s, &plan, []selection.Answer{{Output: named}, answers[1]}, selection.Moment{Elapsed: time.Millisecond, Budget: budget})
 	if got := m.last().Answers[0]; string(got.Outputs) != `{"y":true,"z":false}` || string(got.Qualifiers) != `{"q":true}` || string(got.Output) != "true" {

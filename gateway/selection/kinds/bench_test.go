@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/selection/conformance"
 	"github.com/topsail-serving/topsail/gateway/selection/kinds"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // choices are how many model versions a policy chooses from.
@@ -82,9 +83,7 @@ func TestAllKindsAreMeasured(t *testing.T) {
 func decider(t testing.TB, spec *serving.PolicySpec) func() {
 	app, candidates := appOf(spec)
 	policy, err := kinds.New(app, agreeable{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	query := &selection.Query{
 		User: "ann", Budget: 20 * time.Millisecond, Now: time.Unix(1e9, 0), Rand: rand.New(rand.NewPCG(1, 1)),
 		Input: conformance.Doubles(1, -2, 3, 0.5, 0, 1, 2, -1, 4, 0, 0, 1, 2, 3, 1, 1),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var pair = candidates("m:1", "m:2")
@@ -286,9 +287,7 @@ func TestALateClockTakesNothingBack(t *testing.T) {
 
 func encode(t rapid.TB, s *selection.State) string {
 	text, err := s.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

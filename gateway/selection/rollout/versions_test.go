@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var links = []string{"m"}
@@ -238,9 +239,7 @@ func TestASilentCanaryIsRelieved(t *testing.T) {
 		t.Errorf("late: %+v", d)
 	}
 	out, err := serving.NewOutput(serving.Number(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answers[1].Output = out
 	for _, final := range []bool{false, true} {
 		at.Final = final
