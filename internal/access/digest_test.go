@@ -3,15 +3,15 @@ package access
 import (
 	"bytes"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestDigests(t *testing.T) {
 	f := newFolder(t)
 	path := f.write("keys", "ann:key-of-ann-0123456789\nann:other-of-ann-0123456789\nbob:key-of-bob-0123456789\n")
 	keys, err := KeysFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	name, digest, ok := keys.Find([]byte("key-of-ann-0123456789"))
 	if name != "ann" || !ok {
 		t.Fatalf("found %q, %v", name, ok)
@@ -33,9 +33,7 @@ func TestDigests(t *testing.T) {
 		}
 	}
 	again, err := KeysFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, other, _ := again.Find([]byte("key-of-ann-0123456789")); bytes.Equal(other, digest) {
 		t.Error("two processes have the same digest")
 	}

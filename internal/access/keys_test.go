@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const (
@@ -21,9 +23,7 @@ const (
 func newKeys(t testing.TB, content string) *Keys {
 	t.Helper()
 	keys, err := KeysFile(newFolder(t).write("keys", content), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return keys
 }
 
@@ -83,9 +83,7 @@ func TestKeysFollowTheirFile(t *testing.T) {
 		log, text := newLog()
 		f := newFolder(t)
 		keys, err := KeysFile(f.write("keys", aliceKey), log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		known := func(alice, bob bool) {
 			t.Helper()
 			time.Sleep(time.Second)

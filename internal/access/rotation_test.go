@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestCertificatesRotateUnderLiveConnections(t *testing.T) {
@@ -19,17 +20,13 @@ func TestCertificatesRotateUnderLiveConnections(t *testing.T) {
 	server.RequireClientCert = true
 	addr, dial := server.echo(), client.dialer()
 	first, err := ask(t, dial, addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	next := ca.Issue(t, "127.0.0.1")
 	server.put(next)
 	client.put(ca.Issue(t, "client"))
 	atOnce(t, func() error {
 		conn, err := ask(t, dial, addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := leaf(t, conn).SerialNumber.String(); got != serialOf(t, next) {
 			return fmt.Errorf("the server shows %s", got)
 		}
@@ -55,9 +52,7 @@ func TestNoHandshakeFailsDuringARotation(t *testing.T) {
 	server.write("cert.pem", string(next.Cert)) // and the key comes late
 	current := func() string {
 		conn, err := ask(t, dial, addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return leaf(t, conn).SerialNumber.String()
 	}
 	old := current()
@@ -98,9 +93,7 @@ func TestAuthoritiesRotate(t *testing.T) {
 	server.RequireClientCert = true
 	addr, dial := server.echo(), client.dialer()
 	first, err := ask(t, dial, addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	welcome := func(dial dialFunc) func() error {
 		return func() error { _, err := ask(t, dial, addr); return err }
 	}
@@ -111,15 +104,11 @@ func TestAuthoritiesRotate(t *testing.T) {
 	server.trust(old, next) // both, while certificates are replaced
 	client.trust(old, next)
 	atOnce(t, welcome(fresh))
-	if err := welcome(dial)(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, welcome(dial)())
 	server.put(next.Issue(t, "127.0.0.1"))
 	atOnce(t, func() error {
 		conn, err := ask(t, dial, addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if leaf(t, conn).Issuer.CommonName != "next" {
 			return errors.New("the server shows its old certificate")
 		}
@@ -152,9 +141,7 @@ func TestNoTicketOutlivesAnAuthority(t *testing.T) {
 		server.RequireClientCert = true
 		addr := server.echo()
 		config, err := client.Client()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		config.ServerName, config.MaxVersion, config.ClientSessionCache = "localhost", version, tls.NewLRUClientSessionCache(8)
 		connect := func() error {
 			raw, err := net.Dial("tcp", addr)
@@ -170,9 +157,7 @@ func TestNoTicketOutlivesAnAuthority(t *testing.T) {
 			return err
 		}
 		for range 3 {
-			if err := connect(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, connect())
 		}
 		server.trust(next)
 		atOnce(t, func() error { return refused(connect(), "certificate") })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // peer is one end of connections, with its files.
@@ -53,13 +54,9 @@ func (p *peer) trust(authorities ...*testca.Authority) {
 func (p *peer) echo() (addr string) {
 	p.Helper()
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		p.Fatal(err)
-	}
+	require.NoError(p, err)
 	ln, err := p.Listen(raw)
-	if err != nil {
-		p.Fatal(err)
-	}
+	require.NoError(p, err)
 	var conns sync.WaitGroup
 	p.Cleanup(func() { ln.Close(); conns.Wait() })
 	conns.Go(func() {
@@ -82,9 +79,7 @@ type dialFunc = func(ctx context.Context, addr string) (net.Conn, error)
 func (p *peer) dialer() dialFunc {
 	p.Helper()
 	dial, err := p.Dialer()
-	if err != nil {
-		p.Fatal(err)
-	}
+	require.NoError(p, err)
 	return dial
 }
 
@@ -132,18 +127,14 @@ func leaf(t testing.TB, nc net.Conn) *x509.Certificate {
 func serialOf(t testing.TB, pair testca.Pair) string {
 	t.Helper()
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return own.Leaf.SerialNumber.String()
 }
 
 // atOnce wants what changed files bring about in the next handshake.
 func atOnce(t testing.TB, good func() error) {
 	t.Helper()
-	if err := good(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, good())
 }
 
 // refused is nil when err says so in the given words.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/access/testca"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func containsFold(text, part string) bool {
@@ -27,9 +28,7 @@ func TestAServerIsHeldToItsAuthorityAndName(t *testing.T) {
 	impostor := newPeer(t, ours, theirs).echo()
 	client := newPeer(t, ours, nil)
 	conn, err := ask(t, client.dialer(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := conn.(*tls.Conn).ConnectionState().Version; got != tls.VersionTLS13 {
 		t.Errorf("version %x", got)
 	}
@@ -59,9 +58,7 @@ func TestOldVersionsAreRefused(t *testing.T) {
 	server, client := newPeer(t, ca, ca), newPeer(t, ca, nil)
 	addr := server.echo()
 	config, err := client.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config.ServerName = "localhost"
 	for version, good := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
 		config := config.Clone()
@@ -86,9 +83,7 @@ func TestClientWithoutANameRefusesAnAddress(t *testing.T) {
 	client := newPeer(t, ca, nil)
 	dial := func(addr string) error {
 		config, err := client.Client()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		conn, err := tls.Dial("tcp", addr, config)
 		if err == nil {
 			conn.Close()
@@ -113,28 +108,20 @@ func TestClientServesHTTP(t *testing.T) {
 	server := newPeer(t, ca, ca)
 	server.RequireClientCert = true
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ln, err := server.Listen(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	backend := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: nil}
 	done := make(chan struct{})
 	go func() { defer close(done); backend.Serve(ln) }()
 	t.Cleanup(func() { backend.Close(); <-done })
 	config, err := newPeer(t, ca, ca).Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
 	_, port, _ := net.SplitHostPort(raw.Addr().String())
 	answer, err := (&http.Client{Transport: transport}).Get("https://localhost:" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != 404 {
 		t.Errorf("status %d", answer.StatusCode)
@@ -187,13 +174,9 @@ func TestExpiredCertificates(t *testing.T) {
 		}
 	}
 	pair, err := tls.X509KeyPair(over.Cert, over.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ln.Close()
 	go func() {
 		if nc, err := ln.Accept(); err == nil {
@@ -217,9 +200,7 @@ func TestFilesThatCannotBeUsedAtTheStart(t *testing.T) {
 		return changed
 	}
 	broken := filepath.Join(good.dir, "broken.pem")
-	if err := os.WriteFile(broken, []byte("-----BEGIN CERTIFICATE-----\nAAAA"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(broken, []byte("-----BEGIN CERTIFICATE-----\nAAAA"), 0o600))
 	for says, files := range map[string]TLS{
 		"set tls.cert_file and tls.key_file": {},
 		"set tls.key_file":                   change(func(f *TLS) { f.KeyFile = "" }),
@@ -241,9 +222,7 @@ func TestWithoutFilesThereIsNoTLS(t *testing.T) {
 	t.Parallel()
 	p := &peer{folder: newFolder(t)}
 	conn, err := ask(t, p.dialer(), p.echo())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, plain := conn.(*net.TCPConn); !plain {
 		t.Errorf("got %T", conn)
 	}
@@ -257,9 +236,7 @@ func TestWithoutFilesThereIsNoTLS(t *testing.T) {
 func TestTheDialerDoesNotWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer silent.Close()
 	dial := newPeer(t, testca.New(t, "ca"), nil).dialer()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestASecretIsTrimmedAndCompared(t *testing.T) {
 	f := newFolder(t)
 	s, err := TokenFile(f.write("token", "  correct horse\r\n\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := string(s.Bytes()); got != "correct horse" {
 		t.Errorf("Bytes = %q", got)
 	}
@@ -37,19 +37,13 @@ func TestASecretIsNeverShown(t *testing.T) {
 	log, text := newLog()
 	f := newFolder(t)
 	path := f.write("token", "hush-hush")
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o644))
 	s, err := TokenFile(path, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log.Info("configured", "token", s, "config", struct{ Token Secret }{s})
 	slog.New(slog.NewJSONHandler(text, nil)).Info("configured", "token", s, "pointer", &s, "config", map[string]any{"token": s})
 	encoded, err := json.Marshal(map[string]any{"token": s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := text.String() + string(encoded)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		all += fmt.Sprintf(verb+verb+verb, s, &s, struct{ s Secret }{s})
@@ -76,9 +70,7 @@ func TestASecretFollowsItsFile(t *testing.T) {
 		log, text := newLog()
 		f := newFolder(t)
 		s, err := TokenFile(f.write("token", "first"), log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		expect := func(want string) {
 			t.Helper()
 			if got := string(s.Bytes()); got != want {
@@ -103,9 +95,7 @@ func TestASecretFollowsItsFile(t *testing.T) {
 			time.Sleep(time.Second)
 			expect("third")
 		}
-		if err := os.Remove(filepath.Join(f.dir, "token")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(f.dir, "token")))
 		for range 5 {
 			time.Sleep(time.Second)
 			expect("third")
@@ -131,15 +121,9 @@ func TestChangesInPlace(t *testing.T) {
 	f := newFolder(t)
 	path := f.write("token", "first")
 	s, err := TokenFile(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte("other"), 0o600))
+	require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)))
 	s.file.age()
 	if got := string(s.Bytes()); got != "other" {
 		t.Errorf("Bytes = %q", got)
@@ -154,25 +138,15 @@ func TestChangesInPlace(t *testing.T) {
 func TestALinkThatIsSwapped(t *testing.T) {
 	f := newFolder(t)
 	for _, name := range []string{"a", "b"} {
-		if err := os.Mkdir(filepath.Join(f.dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(filepath.Join(f.dir, name), 0o700))
 		folder{t, filepath.Join(f.dir, name)}.write("token", "of "+name)
 	}
 	link := filepath.Join(f.dir, "now")
-	if err := os.Symlink("a", link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("a", link))
 	s, err := TokenFile(filepath.Join(link, "token"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("b", link+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(link+".new", link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink("b", link+".new"))
+	require.NoError(t, os.Rename(link+".new", link))
 	if got := string(s.Fresh()); got != "of b" {
 		t.Errorf("Fresh = %q", got)
 	}
@@ -181,9 +155,7 @@ func TestALinkThatIsSwapped(t *testing.T) {
 func TestSecretsThatCannotBeUsed(t *testing.T) {
 	f := newFolder(t)
 	pipe := filepath.Join(f.dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for path, says := range map[string]string{
 		filepath.Join(f.dir, "none"): "no such file",
 		f.dir:                        "not a regular file",

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *Client {
@@ -28,9 +29,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *Client {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	c, err := New(Options{Server: s.URL, Prefix: "/api/v1", Key: "topsail_SECRET", Timeout: 5 * time.Second, Next: "start it"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -40,9 +39,7 @@ func served(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	var network pipes.Network
 	c, err := New(Options{Server: network.Serve(t, handler), HTTP: network.Client(), Timeout: 5 * time.Second, Next: "start it"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -154,9 +151,7 @@ func TestDeadlines(t *testing.T) {
 		defer cancel()
 		began = time.Now()
 		response, err := c.Open(ctx, Request{Path: []string{"half"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer response.Body.Close()
 		if _, err := io.ReadAll(response.Body); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour {
 			t.Errorf("error %v after %v, want that its context ended after an hour", err, time.Since(began))
@@ -218,14 +213,10 @@ func TestCertificates(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	for file, trusts := range map[string]bool{"": false, ca: true} {
 		c, err := New(Options{Server: s.URL, CAFile: file})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dialled.Store(0)
 		if _, err := c.Call(t.Context(), Request{}); (err == nil) != trusts || err != nil && !strings.Contains(err.Error(), "certificate") {
 			t.Errorf("with %q: %v", file, err)
@@ -236,9 +227,7 @@ func TestCertificates(t *testing.T) {
 		c.Close()
 	}
 	key := filepath.Join(t.TempDir(), "not.pem")
-	if err := os.WriteFile(key, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(key, []byte("x"), 0o600))
 	for _, o := range []Options{{Server: s.URL, CAFile: "/nothing"}, {Server: s.URL, CAFile: key}, {Server: "127.0.0.1:1338"}, {Server: "http://"}, {Server: "http://u:SECRET@h"}, {Server: "http://h?x=1"}, {Server: "file:///x"}, {Server: "http://h\x00"}} {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%+v: %v", o, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var with311 = Options{Python: "3.11"}
@@ -23,9 +24,7 @@ var with311 = Options{Python: "3.11"}
 func find(t testing.TB, at string, options Options) *Found {
 	t.Helper()
 	f, err := Find(at, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)
@@ -38,20 +37,12 @@ func find(t testing.TB, at string, options Options) *Found {
 func packed(t testing.TB, v *Version) (*bundle.Bundle, []byte) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := v.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Write(dir))
 	var archive bytes.Buffer
-	if err := bundle.Write(&archive, v.Manifest, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Write(&archive, v.Manifest, os.DirFS(dir)))
 	b, err := bundle.Open(bytes.NewReader(archive.Bytes()), int64(archive.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.Verify(t.Context()))
 	return b, archive.Bytes()
 }
 
@@ -112,9 +103,7 @@ func TestOptions(t *testing.T) {
 
 func TestTheShimIsTold(t *testing.T) {
 	dir := t.TempDir()
-	if err := only(t, "testdata/triton/adder", with311).Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, only(t, "testdata/triton/adder", with311).Write(dir))
 	got, err := os.ReadFile(filepath.Join(dir, "triton.json"))
 	for _, want := range []string{
 		`{"file":"model.py","version":"1","kind":"CPU","config":{"name":"adder",`, `"max_batch_size":16,`,
@@ -133,21 +122,15 @@ func zipped(t testing.TB, folder string, more ...zip.FileHeader) string {
 	t.Helper()
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	if err := z.AddFS(os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.AddFS(os.DirFS(folder)))
 	for _, header := range more {
 		if _, err := z.CreateRaw(&header); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	at := filepath.Join(t.TempDir(), "some.mar")
-	if err := os.WriteFile(at, archive.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(at, archive.Bytes(), 0o600))
 	return at
 }
 
@@ -164,13 +147,9 @@ func TestAnArchiveIsItsFolder(t *testing.T) {
 
 func TestArchivesThatAreRefused(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.mar")
-	if err := os.WriteFile(bad, []byte("PK"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(bad, []byte("PK"), 0o600))
 	empty := filepath.Join(t.TempDir(), "empty.mar")
-	if err := os.Rename(zipped(t, t.TempDir()), empty); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(zipped(t, t.TempDir()), empty))
 	large := zip.FileHeader{Name: "weights.bin", UncompressedSize64: 9 << 30}
 	for at, want := range map[string]string{
 		bad:   "not a zip archive",
@@ -223,19 +202,11 @@ func TestPathsThatHaveNoModels(t *testing.T) {
 func TestNothingLeadsOut(t *testing.T) {
 	for target, want := range map[string]string{"files/model.bst": "", "/etc/passwd": "escapes", "../secret": "escapes"} {
 		dir := filepath.Join(t.TempDir(), "model")
-		if err := os.CopyFS(dir, os.DirFS("testdata/mlserver/lgbm")); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "..", "secret"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/mlserver/lgbm")))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "..", "secret"), nil, 0o600))
 		settings := strings.ReplaceAll(readFile(t, filepath.Join(dir, settingsName)), `"files"`, `"link.bst"`)
-		if err := os.WriteFile(filepath.Join(dir, settingsName), []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, filepath.Join(dir, "link.bst")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, settingsName), []byte(settings), 0o600))
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, "link.bst")))
 		f := find(t, dir, with311)
 		if want == "" {
 			if len(f.Versions) == 1 {
@@ -252,9 +223,7 @@ func TestNothingLeadsOut(t *testing.T) {
 func readFile(t testing.TB, at string) string {
 	t.Helper()
 	text, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -275,12 +244,8 @@ func TestConfigurationsAreBounded(t *testing.T) {
 
 func TestAManifestOfAnotherKind(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "adder")
-	if err := os.CopyFS(dir, os.DirFS("testdata/triton/adder")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/triton/adder")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), nil, 0o600))
 	if f := find(t, dir, with311); len(f.Refused) != 1 || !strings.Contains(f.Refused[0].Why, "has a file manifest.json") {
 		t.Errorf("%+v", f)
 	}
@@ -289,9 +254,7 @@ func TestAManifestOfAnotherKind(t *testing.T) {
 func TestTheSameModelTwice(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a-b", "a_b"} {
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("testdata/triton/scripted")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS("testdata/triton/scripted")))
 	}
 	f := find(t, dir, with311)
 	if len(f.Versions) != 1 || len(f.Refused) != 1 || f.Refused[0].Why != `a-b:3 is also made of "a-b": rename one` {
@@ -308,9 +271,7 @@ func TestMLServerSignatures(t *testing.T) {
 		datatype := rapid.SampledFrom(datatypes).Draw(t, "datatype")
 		v := newVersion(name, "", "sklearn")
 		s := settings{Inputs: []settingsTensor{{"x", datatype, []int{-1, width}}}}
-		if err := v.describe(&s); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, v.describe(&s))
 		v.Manifest.Entry = "model.joblib"
 		v.files = []file{{name: "model.joblib"}}
 		if err := v.complete(with311); (err != nil) != (v.Model == "") {

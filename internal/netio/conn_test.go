@@ -15,24 +15,19 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/topsail-serving/topsail/internal/netio"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // pair is both ends of a connection.
 func pair(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ln.Close()
 	dialled, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	accepted, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, b = netio.Wrap(dialled), netio.Wrap(accepted)
 	t.Cleanup(func() { a.Close(); b.Close() })
 	return a, b
@@ -64,9 +59,7 @@ func TestMoreThanTheSocketHolds(t *testing.T) {
 	if err != nil || !bytes.Equal(got, sent) {
 		t.Fatalf("read %d of %d bytes: %v", len(got), len(sent), err)
 	}
-	if err := <-wrote; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-wrote)
 }
 
 // WriteNow takes what the socket has room for, and the rest can follow.
@@ -94,9 +87,7 @@ func TestWriteNow(t *testing.T) {
 	if err != nil || !bytes.Equal(got, sent) {
 		t.Fatalf("read %d of %d bytes: %v", len(got), len(sent), err)
 	}
-	if err := <-wrote; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-wrote)
 	if n := netio.WriteNow(a, sent); n != 0 {
 		t.Errorf("%d bytes were written after the end", n)
 	}
@@ -136,17 +127,13 @@ func TestErrors(t *testing.T) {
 // reset closes c so that the peer's reads and writes fail.
 func reset(t *testing.T, c net.Conn) {
 	t.Helper()
-	if err := c.(interface{ SetLinger(int) error }).SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.(interface{ SetLinger(int) error }).SetLinger(0))
 	c.Close()
 }
 
 func TestEnd(t *testing.T) {
 	a, b := pair(t)
-	if err := a.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.(interface{ CloseWrite() error }).CloseWrite())
 	if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
@@ -184,9 +171,7 @@ func BenchmarkPingPong(b *testing.B) {
 	bench := func(wrap func(net.Conn) net.Conn) func(*testing.B) {
 		return func(b *testing.B) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer ln.Close()
 			go func() {
 				accepted, err := ln.Accept()
@@ -197,9 +182,7 @@ func BenchmarkPingPong(b *testing.B) {
 				_, _ = io.Copy(struct{ io.Writer }{wrap(accepted)}, struct{ io.Reader }{wrap(accepted)})
 			}()
 			dialled, err := net.Dial("tcp", ln.Addr().String())
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer dialled.Close()
 			c, message := wrap(dialled), make([]byte, 100)
 			for b.Loop() {

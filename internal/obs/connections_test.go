@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -27,9 +28,7 @@ type served struct {
 func serveListener(t *testing.T, limit int, h http.HandlerFunc) *served {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &served{addr: ln.Addr().String(), metrics: NewRegistry(), log: &bytes.Buffer{}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -49,13 +48,9 @@ func serveListener(t *testing.T, limit int, h http.HandlerFunc) *served {
 func (s *served) dial(t *testing.T) *wire {
 	t.Helper()
 	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	return &wire{c, bufio.NewReader(c)}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var (
@@ -70,9 +72,7 @@ func TestReadReadsWhatIsGathered(t *testing.T) {
 	read, gathered, paged := map[string]string{}, map[string]string{}, map[string]string{}
 	r.Read(seen(read, names))
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen(gathered, names).ReadFamilies(families)
 	delete(gathered, "baked_totalleftburnt")
 	delete(gathered, "baked_totalrightburnt")
@@ -107,9 +107,7 @@ func TestSparseHistograms(t *testing.T) {
 	answer := httptest.NewRecorder()
 	r.Handler().ServeHTTP(answer, request)
 	families, err := ReadFamilies(answer.Body, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read := map[string]string{}
 	seen(read, []string{"took_seconds", "baking_seconds"}).ReadFamilies(families)
 	for name, want := range map[string]string{

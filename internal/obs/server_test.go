@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestOnlyHealthIsOpenWhenTheRestIsProtected(t *testing.T) {
@@ -52,16 +54,12 @@ func TestOnlyHealthIsOpenWhenTheRestIsProtected(t *testing.T) {
 
 func TestServeOpsEndsWithItsContext(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- ServeOps(ctx, Listener{Listener: ln}, Health{Ready: func() error { return nil }}, nil) }()
 	response, err := http.Get("http://" + ln.Addr().String() + "/health/ready")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response.Body.Close()
 	stop()
 	if err := <-done; err != nil || response.StatusCode != 200 {

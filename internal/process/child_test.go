@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestChildRestartsAndKeepsTheReason(t *testing.T) {
@@ -114,9 +116,7 @@ func TestChildThatHangsIsKilled(t *testing.T) {
 		"; trap '' TERM; (trap '' TERM; sleep 1000) & echo child $!; while :; do sleep 1; done")})
 	hangs := s.until(Running)
 	pid, err := strconv.Atoi(s.waitLine("child "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Kill("it hangs")
 	if now := s.until(BackingOff); now.Reason != "it hangs" {
 		t.Errorf("after Kill: %+v", now)
@@ -138,9 +138,7 @@ func TestChildThatCannotStart(t *testing.T) {
 		text string
 		mode os.FileMode
 	}{plain: {"text", 0o600}, orphan: {"#!/no/such/interpreter\n", 0o700}, noHead: {"echo x\n", 0o700}} {
-		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(file.text), file.mode))
 	}
 	for name, test := range map[string]struct {
 		spec Spec
@@ -187,9 +185,7 @@ func TestChildEnvironment(t *testing.T) {
 	t.Setenv("TOPSAIL_TEST_KEPT", "kept")
 	t.Setenv("TOPSAIL_TEST_CHANGED", "old")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := supervise(t, Spec{
 		Argv: sh(`echo "$TOPSAIL_TEST_KEPT $TOPSAIL_TEST_CHANGED $TOPSAIL_TEST_NEW $(pwd) $(wc -c)"`),
 		Env:  []string{"TOPSAIL_TEST_CHANGED=changed", "TOPSAIL_TEST_NEW=new"},

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -53,13 +54,9 @@ func familyPIDs(t *testing.T, dir string) map[string]int {
 func readPID(t *testing.T, file string) int {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pid, err := strconv.Atoi(string(bytes.TrimSpace(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return pid
 }
 
@@ -76,17 +73,13 @@ func living(pids map[string]int) (names []string) {
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
 func TestParentKilledLeavesNobody(t *testing.T) {
 	dir := t.TempDir()
 	parent := exec.Command(os.Args[0], append([]string{"parent"}, family(dir)...)...)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parent.Start())
 	t.Cleanup(func() { _ = parent.Process.Kill() })
 	pids := familyPIDs(t, dir)
 	if left := living(pids); len(left) != len(pids) {
@@ -146,13 +139,9 @@ func TestStopWhileStarting(t *testing.T) {
 func TestCommandDiesWithItsGuard(t *testing.T) {
 	g := startGuard(t, sh("trap '' TERM HUP; while :; do sleep 1; done"))
 	line, err := g.report.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	command, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "started ")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kill(t, g.Process.Pid)
 	_ = g.Wait()
 	wait.Until(t, "the end of all processes", func() bool { return living(map[string]int{"command": command}) == nil })
@@ -166,13 +155,9 @@ func TestGuardKilled(t *testing.T) {
 		"setsid sleep 300 & echo lost $!; echo guard $PPID; wait")})
 	command := s.until(Running).PID
 	guard, err := strconv.Atoi(s.waitLine("guard "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lost, err := strconv.Atoi(s.waitLine("lost "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { kill(t, lost) })
 	background := readPID(t, filepath.Join(dir, "background"))
 	if group, err := syscall.Getpgid(guard); err != nil || group != guard {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // guarded is a guard with the pipes of a parent, but no Child.
@@ -22,21 +24,15 @@ type guarded struct {
 func startGuard(t *testing.T, argv []string) *guarded {
 	t.Helper()
 	lifelineR, lifelineW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reportR, reportW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { closeAll([]*os.File{lifelineW, reportR}) })
 	all := slices.Concat(testGuard(), argv)
 	g := &guarded{exec.Command(all[0], all[1:]...), lifelineW, bufio.NewReader(reportR)}
 	g.ExtraFiles = []*os.File{lifelineR, reportW}
 	defer closeAll(g.ExtraFiles)
-	if err := g.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, g.Start())
 	return g
 }
 
@@ -44,9 +40,7 @@ func startGuard(t *testing.T, argv []string) *guarded {
 func (g *guarded) end(t *testing.T) (report string, code int) {
 	t.Helper()
 	rest, err := io.ReadAll(g.report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_ = g.Wait() // an exit status is no error here
 	return string(rest), g.ProcessState.ExitCode()
 }
@@ -75,9 +69,7 @@ func TestGuardKillsWhenTheLifelineEnds(t *testing.T) {
 	if line, err := g.report.ReadString('\n'); err != nil || !strings.HasPrefix(line, "started ") {
 		t.Fatalf("report %q, %v", line, err)
 	}
-	if err := g.lifeline.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, g.lifeline.Close())
 	if report, code := g.end(t); code != 137 || report != "ended killed by signal SIGKILL\n" {
 		t.Errorf("report %q, exit status %d", report, code)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // morning is two hours east of Greenwich, and stands as 07:08 in a log file.
@@ -20,26 +22,18 @@ const morningPrefix = "2026-05-06T07:08:07.123Z "
 func writeLines(t *testing.T, path string, limit int64, lines ...string) {
 	t.Helper()
 	l, err := openLog(path, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, line := range lines {
-		if err := l.writeLine(morning, []byte(line)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.writeLine(morning, []byte(line)))
 	}
-	if err := l.close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.close())
 }
 
 // wantLines checks a log file's lines, which all have the time of morning.
 func wantLines(t *testing.T, path string, lines ...string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := morningPrefix + strings.Join(lines, "\n"+morningPrefix) + "\n"; string(got) != want {
 		t.Errorf("%s holds %q, want %q", filepath.Base(path), got, want)
 	}
@@ -72,28 +66,20 @@ func TestLogFileRotates(t *testing.T) {
 
 func BenchmarkLogFile(b *testing.B) {
 	l, err := openLog(filepath.Join(b.TempDir(), "log"), 1<<20)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	line := []byte(strings.Repeat("x", 100))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := l.writeLine(morning, line); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, l.writeLine(morning, line))
 	}
 }
 
 // A log that cannot be opened keeps no process from starting.
 func TestALogThatCannotBeOpenedIsSetAside(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(path, 0o700))
 	l, err := openLog(path, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.close()
 	if err := l.writeLine(time.Now(), []byte("it starts")); err != nil {
 		t.Error(err)

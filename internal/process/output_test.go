@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // record is what a test wants to know of a slog record.
@@ -28,9 +30,7 @@ func records(t *testing.T, log *bytes.Buffer) (all []record) {
 	t.Helper()
 	for line := range strings.Lines(log.String()) {
 		var r record
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
 		all = append(all, r)
 	}
 	return all
@@ -64,9 +64,7 @@ func TestOutputOfAChild(t *testing.T) {
 func checkLogFile(t *testing.T, path string, want []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	prefix := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z `)
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -89,9 +87,7 @@ func TestOutputRotates(t *testing.T) {
 	s.until(BackingOff)
 	s.stop()
 	old, err := os.ReadFile(path + ".1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := strings.Count(string(old), "\n"); n != 4 { // of 32 bytes
 		t.Errorf("%d lines in the old file: %q", n, old)
 	}
@@ -102,9 +98,7 @@ func TestOutputCountsWhatSlogMissed(t *testing.T) {
 		var log bytes.Buffer
 		o := &output{log: slog.New(slog.NewJSONHandler(&log, nil))}
 		path := filepath.Join(t.TempDir(), "log")
-		if err := o.open(path, 1<<20); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, o.open(path, 1<<20))
 		o.copyFrom(strings.NewReader(strings.Repeat("early\n", maxLinesPerSecond+30)))
 		time.Sleep(time.Second)
 		o.copyFrom(strings.NewReader(strings.Repeat("late\n", maxLinesPerSecond+7)))
@@ -132,9 +126,7 @@ func TestOutputCountsWhatSlogMissed(t *testing.T) {
 func TestOutputSurvivesItsLogFile(t *testing.T) {
 	var log bytes.Buffer
 	o := &output{log: slog.New(slog.NewJSONHandler(&log, nil))}
-	if err := o.open(filepath.Join(t.TempDir(), "log"), 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, o.open(filepath.Join(t.TempDir(), "log"), 1<<20))
 	if err := o.file.close(); err != nil { // from here, each write fails
 		t.Fatal(err)
 	}

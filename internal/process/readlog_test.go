@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestLastLines(t *testing.T) {
@@ -26,9 +28,7 @@ func TestLastLines(t *testing.T) {
 			text += line + "\n"
 		}
 		at, err := lastLines(strings.NewReader(text), int64(len(text)), n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := strings.Join(append(lines[max(len(lines)-n, 0):len(lines):len(lines)], ""), "\n")
 		if text[at:] != want {
 			t.Fatalf("from %d: %.40q, want %.40q", at, text[at:], want)
@@ -42,20 +42,14 @@ func TestFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r, err := OpenLog(ctx, path, 10, true) // before it is there
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	l, err := openLog(path, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	in := bufio.NewScanner(r)
 	for i := range 9 {
-		if err := l.writeLine(time.Now(), fmt.Appendf(nil, "line %d", i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.writeLine(time.Now(), fmt.Appendf(nil, "line %d", i)))
 		if !in.Scan() {
 			t.Fatal("the log ended")
 		}
@@ -70,21 +64,15 @@ func TestFollow(t *testing.T) {
 	if in.Scan() {
 		t.Errorf("after the end: %q", in.Text())
 	}
-	if err := l.close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.close())
 }
 
 func TestReadToTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.log")
-	if err := os.WriteFile(path, []byte("one\ntwo\nthree\nfo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("one\ntwo\nthree\nfo"), 0o600))
 	for n, want := range map[int]string{0: "", 1: "fo", 2: "three\nfo", 9: "one\ntwo\nthree\nfo"} {
 		r, err := OpenLog(t.Context(), path, n, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := io.ReadAll(r)
 		if err != nil || string(got) != want {
 			t.Errorf("%d lines: %q, %v; want %q", n, got, err, want)

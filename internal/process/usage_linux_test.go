@@ -9,18 +9,16 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestUsages has a command whose child computes, says so, and stays.
 func TestUsages(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `(i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo; exec sleep 600) & wait`)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	pid := cmd.Process.Pid
 	defer func() {
 		for _, p := range Usages([]int{pid})[pid].Processes {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -25,16 +26,12 @@ type acl struct {
 
 func newACL(t *testing.T) *acl {
 	server, err := launch(t.TempDir(), servers.ConsulOptions{ACL: management})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	config := api.DefaultConfig()
 	config.Address, config.Token = server.Addr, management
 	admin, err := api.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// It answers before its own node is registered, without which there are no sessions.
 	wait.Until(t, "a session", func() bool {
 		id, _, err := admin.Session().CreateNoChecks(nil, nil)
@@ -50,25 +47,17 @@ func newACL(t *testing.T) *acl {
 func (a *acl) token(file, rules string) *api.ACLToken {
 	a.Helper()
 	policy, _, err := a.admin.ACL().PolicyCreate(&api.ACLPolicy{Name: fresh(a.T), Rules: rules}, nil)
-	if err != nil {
-		a.Fatal(err)
-	}
+	require.NoError(a, err)
 	token, _, err := a.admin.ACL().TokenCreate(&api.ACLToken{Policies: []*api.ACLLink{{ID: policy.ID}}}, nil)
-	if err != nil {
-		a.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(token.SecretID+"\n"), 0o600); err != nil {
-		a.Fatal(err)
-	}
+	require.NoError(a, err)
+	require.NoError(a, os.WriteFile(file, []byte(token.SecretID+"\n"), 0o600))
 	return token
 }
 
 func (a *acl) client(file string) *Client {
 	a.Helper()
 	c, err := Connect(Options{Addr: a.server.Addr, TokenFile: file})
-	if err != nil {
-		a.Fatal(err)
-	}
+	require.NoError(a, err)
 	return c
 }
 
@@ -80,9 +69,7 @@ func TestLeastPrivilege(t *testing.T) {
 	const reads = `service_prefix "topsail-" { policy = "read" } node_prefix "" { policy = "read" }`
 	first := a.token(file, reads)
 	r, err := Open(Config{Client: a.client(file), Hold: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &service{r, t, a.admin.Agent(), "topsail-sidecar"}
 	s.register("a", "b")
 	w := s.watch()

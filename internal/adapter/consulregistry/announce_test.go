@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -42,9 +43,7 @@ func TestAnnounce(t *testing.T) {
 	wait.Until(t, "its check passes", ready)
 	server.Kill()
 	wipe()
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 	wait.Until(t, "it is registered again", func() bool {
 		services, err := s.agent.Services()
 		return err == nil && services["here"] != nil

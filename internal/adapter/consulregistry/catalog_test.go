@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // service is one that a test registers instances of, and watches.
@@ -29,9 +30,7 @@ func open(t *testing.T, agent, watched string, hold time.Duration) *service {
 	name := fresh(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	r, err := Open(Config{Client: connect(t, watched), Service: name, Hold: hold, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &service{r, t, connect(t, agent).api.Agent(), name}
 }
 

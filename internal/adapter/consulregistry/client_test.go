@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/api"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestTokenFile replaces the token while the client runs, for reads and writes.
@@ -33,15 +35,11 @@ func TestTokenFile(t *testing.T) {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {
-		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 	}
 	write("one")
 	c, err := Connect(Options{Addr: server.URL, TokenFile: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	put := func(value string) error {
 		_, err := c.api.KV().Put(&api.KVPair{Key: "k", Value: []byte(value)}, nil)
 		return err
@@ -85,9 +83,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("CONSUL_HTTP_ADDR", server.URL)
 	t.Setenv("CONSUL_HTTP_TOKEN", "from the environment")
 	r, err := Open(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.client.api.KV().Get("k", nil)
 	if got := header.Get("X-Consul-Token"); got != "from the environment" {
 		t.Errorf("got token %q", got)
@@ -101,14 +97,10 @@ func TestEnvironment(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "s") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(empty("1", "true", "0", "false"))
 	server.Listener.Close()
 	server.Listener = ln
@@ -132,13 +124,9 @@ func TestEndlessAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp, err := (&transport{base: http.DefaultTransport}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); n > maxAnswer || err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("read %d bytes, and got error %v", n, err)
@@ -148,8 +136,6 @@ func TestEndlessAnswer(t *testing.T) {
 func connect(t *testing.T, addr string) *Client {
 	t.Helper()
 	c, err := Connect(Options{Addr: addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }

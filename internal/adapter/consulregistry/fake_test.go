@@ -18,6 +18,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fake is a Consul in memory that knows the instances of one service, and may lie.
@@ -47,9 +48,7 @@ func newFake(t *testing.T, cfg Config) *fake {
 		Addr: network.Serve(t, f),
 		dial: func(ctx context.Context, _, addr string) (net.Conn, error) { return network.Dial(ctx, addr) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Client, cfg.Service, cfg.Log = client, "service", slog.New(slog.NewTextHandler(t.Output(), nil))
 	if f.Registry, err = Open(cfg); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -57,9 +58,7 @@ func own(t *testing.T) (s *servers.Server, wipe func()) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := launch(dir, servers.ConsulOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(s.Kill)
 	return s, func() { os.RemoveAll(filepath.Join(dir, "data")) }
 }

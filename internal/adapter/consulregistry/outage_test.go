@@ -5,6 +5,8 @@ package consulregistry
 import (
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestRestart stops Consul for a while: nothing is lost, and what changes
@@ -20,9 +22,7 @@ func TestRestart(t *testing.T) {
 
 	server.Stop()
 	<-time.After(3 * time.Second) // the outage
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 	s.register("r9")
 	stays(t, w.until(append(all, "r9")...), all...)
 
@@ -51,9 +51,7 @@ func TestDataLoss(t *testing.T) {
 
 	server.Kill()
 	wipe()
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 	back := time.Now()
 	s.register("r1", "r3", "r4")
 	s.register("new")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func signed(change catalog.Change) catalog.Change {
@@ -58,9 +59,7 @@ func TestOddEntries(t *testing.T) {
 		b := in.bucket(auditBucket)
 		return errors.Join(b.put(entryKey(2), []byte("{")), b.put(entryKey(3), nil))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	apply(t, s, signed(catalog.DeleteApp{Name: "a"}))
 	wantLog(t, s, "delete app a by anna", "create app a by anna")
 }
@@ -70,9 +69,7 @@ func TestEntryIDs(t *testing.T) {
 	s := open(t, t.TempDir())
 	var last string
 	for i := range 20 {
-		if err := s.AddAudit(t.Context(), serving.AuditEntry{At: time.Unix(int64(i), 0), After: json.RawMessage(`{}`)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.AddAudit(t.Context(), serving.AuditEntry{At: time.Unix(int64(i), 0), After: json.RawMessage(`{}`)}))
 		newest, err := s.AuditLog(t.Context(), serving.AuditQuery{Limit: 1})
 		if err != nil || len(newest) != 1 || newest[0].ID <= last {
 			t.Fatalf("got %+v after id %s, error %v", newest, last, err)
@@ -93,9 +90,7 @@ func BenchmarkApplySigned(b *testing.B) {
 	}
 	for range serving.MaxAudit / 1000 {
 		entries := make([]serving.AuditEntry, 1000)
-		if err := s.update(func(in *tx) error { return addEntries(in, entries) }); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.update(func(in *tx) error { return addEntries(in, entries) }))
 	}
 	changed := app("b")
 	b.ReportAllocs()
@@ -116,9 +111,7 @@ func BenchmarkAuditLog(b *testing.B) {
 			before := json.RawMessage(`{"name":"a","latency_slo":1000000}`)
 			entries[i] = serving.AuditEntry{Who: "anna", Action: "update", Kind: "app", Name: "a", Before: before}
 		}
-		if err := s.update(func(in *tx) error { return addEntries(in, entries) }); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.update(func(in *tx) error { return addEntries(in, entries) }))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

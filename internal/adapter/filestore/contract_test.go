@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestCatalogContract(t *testing.T) {
@@ -42,9 +43,7 @@ func TestUsageContract(t *testing.T) {
 			return store
 		}
 		return another, reopen, func() {
-			if err := store.update(func(in *tx) error { return in.drop(usageBucket) }); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, store.update(func(in *tx) error { return in.drop(usageBucket) }))
 		}
 	})
 }

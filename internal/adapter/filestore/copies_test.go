@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestCopiesAreBounded makes more copies than are kept.
@@ -19,9 +20,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	s := open(t, dir)
 	for i := range keptCopies + 3 {
 		apply(t, s, catalog.PutApp{App: app(fmt.Sprint("a", i))})
-		if err := s.keepCopy(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.keepCopy())
 	}
 	if copies := Copies(dir); len(copies) != keptCopies {
 		t.Errorf("%d copies, want %d", len(copies), keptCopies)
@@ -34,9 +33,7 @@ func TestACopyEachDay(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(dir, quiet())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer closeStore(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -71,9 +68,7 @@ func TestCopiesAreBoundedInBytes(t *testing.T) {
 		made(t, dir, "20200101T000000.000Z-t1.db", keptBytes/2), made(t, dir, "20200102T000000.000Z-t2.db", keptBytes/2), made(t, dir, "20200103T000000.000Z-t3.db", keptBytes/3),
 	}
 	broken := made(t, dir, "20200103T000000.000Z-t4.db.part", 1)
-	if err := s.keepCopy(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.keepCopy())
 	if copies := Copies(dir); len(copies) != 3 || copies[1].Path != large[2] || copies[2].Path != large[1] {
 		t.Errorf("copies %v", copies)
 	}
@@ -82,9 +77,7 @@ func TestCopiesAreBoundedInBytes(t *testing.T) {
 	}
 	// The newest stays, however large it is.
 	newest := made(t, dir, "20990101T000000.000Z-t9.db", 2*keptBytes)
-	if err := forgetCopies(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, forgetCopies(dir))
 	if copies := Copies(dir); copies[0].Path != newest {
 		t.Errorf("copies %v", copies)
 	}
@@ -94,15 +87,9 @@ func TestCopiesAreBoundedInBytes(t *testing.T) {
 func made(t *testing.T, dir, ending string, size int64) string {
 	t.Helper()
 	path := filepath.Join(dir, copiesFolder, "topsail-"+ending)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, size))
 	return path
 }
 
@@ -116,9 +103,7 @@ func TestALossDisplacesNoGoodCopy(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir)
 		swap(t, s, keyOf("u"), 0, "learned much")
-		if err := s.keepCopy(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.keepCopy())
 		good := Copies(dir)[0].Path
 		closeStore(t, s)
 		damage(t, filepath.Join(dir, FileName))
@@ -128,9 +113,7 @@ func TestALossDisplacesNoGoodCopy(t *testing.T) {
 				t.Errorf("%s: start %d: %v", name, i, s.Condition())
 			}
 			apply(t, s, catalog.PutApp{App: app(fmt.Sprint("a", i))})
-			if err := s.keepCopy(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.keepCopy())
 			closeStore(t, s)
 		}
 		copies := Copies(dir)
@@ -148,13 +131,9 @@ func TestACopyThatIsDamagedIsMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	apply(t, s, catalog.PutApp{App: app("a")})
-	if err := s.keepCopy(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.keepCopy())
 	spoil(t, Copies(dir)[0].Path)
-	if err := s.keepCopy(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.keepCopy())
 	if copies := Copies(dir); len(copies) != 2 || !isGood(copies[0].Path) {
 		t.Errorf("copies %v", copies)
 	}
@@ -167,9 +146,7 @@ func replace(t *testing.T, path, from, to string) {
 	if err != nil || !strings.Contains(string(data), from) {
 		t.Fatalf("%q is not in %s: %v", from, path, err)
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), from, to)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(data), from, to)), 0o600))
 }
 
 // tear breaks one of the two first pages.
@@ -180,7 +157,5 @@ func tear(t *testing.T, path string) {
 		data[45] ^= 4
 		err = os.WriteFile(path, data, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // used is a file with a past, and the two catalogs it may come back with: the
@@ -49,18 +50,14 @@ func use(t testing.TB) used {
 	last := text(t, apply(t, s, catalog.PutApp{App: app("last")}))
 	closeStore(t, s)
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return used{data, []string{before, last}}
 }
 
 func text(t testing.TB, cat *serving.Catalog) string {
 	t.Helper()
 	b, err := json.Marshal(cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -69,13 +66,9 @@ func text(t testing.TB, cat *serving.Catalog) string {
 func (u used) try(t testing.TB, data []byte) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(dir, FileName)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	s, err := Open(dir, quiet())
 	if err != nil {
 		refuse(t, dir, path+" is ") // damaged, or newer where the damage is in the format
@@ -132,9 +125,7 @@ func TestDamagedText(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)
 	data := use(t).data
-	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data[:len(data)/2], 0o600))
 	refuse(t, dir, path+" is damaged (it is cut short: ", " aside and start again", "configuration file", "API")
 }
 
@@ -142,9 +133,7 @@ func TestDamagedText(t *testing.T) {
 func TestDamagedKeys(t *testing.T) {
 	dir := t.TempDir()
 	data := bytes.ReplaceAll(use(t).data, []byte(`"role":"viewer"`), []byte(`"role":"deploy"`))
-	if err := os.WriteFile(filepath.Join(dir, FileName), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), data, 0o600))
 	refuse(t, dir, `the checksum of bucket "keys" does not match`)
 }
 
@@ -228,19 +217,11 @@ func FuzzCheckPages(f *testing.F) {
 	const pageSize = 1024
 	path := filepath.Join(f.TempDir(), FileName)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: pageSize})
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := errors.Join(begin(f, db).Commit(), db.Close()); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
+	require.NoError(f, errors.Join(begin(f, db).Commit(), db.Close()))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := checkPages(data, pageSize); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
+	require.NoError(f, checkPages(data, pageSize))
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := checkPages(data, pageSize); err == nil && len(data) < 4*pageSize {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestAFullDiskIsSeen has writes fail as on a full disk: the answers say why, the log once, and
@@ -16,9 +17,7 @@ import (
 func TestAFullDiskIsSeen(t *testing.T) {
 	var log bytes.Buffer
 	s, err := Open(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	full := &os.PathError{Op: "write", Path: s.path, Err: syscall.ENOSPC}
 	for range 3 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // writerEnv makes the test binary a process that writes to this directory until
@@ -100,21 +101,15 @@ func writeAndKill(t *testing.T, dir string, lines int) (revision uint64, block u
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), writerEnv+"="+dir)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	scanner := bufio.NewScanner(out)
 	for n := 0; scanner.Scan(); n++ {
 		if _, err := fmt.Sscan(scanner.Text(), &revision, &block); err != nil {
 			t.Fatalf("the writer says %q", scanner.Text())
 		}
 		if n == lines {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Process.Kill())
 		}
 	}
 	if err := cmd.Wait(); err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // full is a file with some of everything, what its values are, and what they were before the
@@ -55,9 +56,7 @@ func fill(t testing.TB) full {
 	f.last = values(t, s)
 	closeStore(t, s)
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f.data = data
 	return f
 }
@@ -80,9 +79,7 @@ func values(t testing.TB, s *Store) map[string]string {
 	err := s.view(func(in *tx) error {
 		return in.ForEach(func(name []byte, _ *bbolt.Bucket) error { walk(in.bucket(string(name))); return nil })
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -91,14 +88,10 @@ func values(t testing.TB, s *Store) map[string]string {
 func (f full) try(t testing.TB, data []byte) (outcome string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, FileName)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	found, checkErr := Check(path)
 	s, err := Open(dir, quiet())
 	if (err == nil) != (checkErr == nil) {
@@ -174,9 +167,7 @@ func TestTornMetaIsSaid(t *testing.T) {
 		data := slices.Clone(f.data)
 		data[page*os.Getpagesize()+45] ^= 4
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, FileName), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), data, 0o600))
 		s := open(t, dir)
 		if err := s.Condition(); err == nil || !strings.Contains(err.Error(), "may be undone (a key that was revoked may be valid again)") {
 			t.Errorf("condition %v", err)
@@ -211,9 +202,7 @@ func TestAMissingFileIsNoFirstStart(t *testing.T) {
 	for _, lose := range []func(path string) error{os.Remove, func(path string) error { return os.Truncate(path, 0) }} {
 		dir := t.TempDir()
 		closeStore(t, open(t, dir))
-		if err := errors.Join(lose(filepath.Join(dir, FileName)), os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(lose(filepath.Join(dir, FileName)), os.MkdirAll(filepath.Join(dir, "bundles", "x"), 0o700)))
 		refuse(t, dir, "is missing or empty", "not a first start", "topsail restore")
 	}
 }
@@ -225,16 +214,10 @@ func TestRecover(t *testing.T) {
 	s := open(t, dir)
 	apply(t, s, signed(catalog.PutApp{App: app("a")}))
 	block, err := s.LeaseQueryIDs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.keepCopy(), s.keepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(s.keepCopy(), s.keepCopy()))
 	apply(t, s, signed(catalog.PutApp{App: app("b")}))
-	if err := s.keepCopy(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.keepCopy())
 	if err := Recover(t.Context(), dir, quiet()); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("recovered what is in use: %v", err)
 	}
@@ -293,7 +276,5 @@ func spoil(t testing.TB, path string) {
 		clear(data[len(data)/4:])
 		err = os.WriteFile(path, data, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestStatesContract(t *testing.T) {
@@ -32,9 +33,7 @@ func keyOf(user string) serving.StateKey {
 func swap(t testing.TB, s *Store, key serving.StateKey, revision uint64, text string) uint64 {
 	t.Helper()
 	next, err := s.SwapState(t.Context(), key, revision, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return next
 }
 
@@ -57,9 +56,7 @@ func inspect(t testing.TB, s *Store, look func(l learned)) {
 		look(l)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // TestStatesLast opens the file again: states are there, revisions go on, and the
@@ -90,9 +87,7 @@ func TestStatesExpire(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(dir, quiet())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer closeStore(t, s)
 		revisions := map[string]uint64{}
 		for _, user := range []string{"loaded", "swapped", "unseen", "anew"} {
@@ -138,15 +133,11 @@ func wantWhole(t interface{ Errorf(string, ...any) }, l learned, count int) {
 }
 
 // begin is a transaction in which the file is laid out.
-func begin(t interface{ Fatal(...any) }, db *bbolt.DB) *tx {
+func begin(t require.T, db *bbolt.DB) *tx {
 	raw, err := db.Begin(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := newTx(raw, func(path string, key []byte) { t.Fatal("damaged", path, key) })
-	if err := create(in); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(in))
 	return in
 }
 
@@ -155,17 +146,13 @@ func begin(t interface{ Fatal(...any) }, db *bbolt.DB) *tx {
 func TestRoomForStates(t *testing.T) {
 	dir := t.TempDir()
 	db, err := bbolt.Open(filepath.Join(dir, "rooms.db"), 0o600, &bbolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer db.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		in := begin(t, db)
 		defer in.Rollback()
 		l, err := makeLearned(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		most := bounds{states: 5, bytes: 5 * 200}
 		now := time.Unix(1_700_000_000, 0)
 		type kept struct {
@@ -178,9 +165,7 @@ func TestRoomForStates(t *testing.T) {
 			now = now.Add(time.Duration(rapid.Int64Range(1, int64(20*24*time.Hour)).Draw(t, "passed")))
 			name := string(rapid.ByteRange('a', 'j').Draw(t, "name"))
 			value := make([]byte, rapid.IntRange(0, 300).Draw(t, "size"))
-			if err := errors.Join(l.put(name, state{uint64(i + 1), now, value}), l.makeRoom(most, now)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(l.put(name, state{uint64(i + 1), now, value}), l.makeRoom(most, now)))
 			model = slices.DeleteFunc(model, func(k kept) bool { return k.name == name })
 			model = append(model, kept{name, now, uint64(64 + 2 + 16 + len(value))})
 			for total := uint64(0); ; total = 0 {
@@ -206,17 +191,13 @@ func TestAsides(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(dir, quiet())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer closeStore(t, s)
 		setAside := func(app string) string {
 			t.Helper()
 			key := serving.StateKey{App: app}
 			as, err := s.SetStateAside(t.Context(), key, swap(t, s, key, 0, "\xff"), "why")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return as
 		}
 		const asides = 12 // a restoration sets aside those of all users
@@ -226,9 +207,7 @@ func TestAsides(t *testing.T) {
 		as := setAside("b")
 		keep := func(most bounds) {
 			t.Helper()
-			if err := s.learn(t.Context(), func(l learned) error { return l.forgetAsides("a", most, time.Now()) }); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.learn(t.Context(), func(l learned) error { return l.forgetAsides("a", most, time.Now()) }))
 		}
 		keep(bounds{keptAsides, keptAsideBytes})
 		inspect(t, s, func(l learned) {
@@ -274,9 +253,7 @@ func TestOddStates(t *testing.T) {
 			l, _ := openLearned(in)
 			return errors.Join(l.states.put([]byte(keyOf("u").String()), []byte(value)), l.states.put([]byte(`"a" of another release`), nil), l.seen.put([]byte("odd"), nil))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		wantState(t, s, keyOf("u"), "", 0)
 		wantState(t, s, keyOf("u"), "2", swap(t, s, keyOf("u"), 0, "2"))
 		wantState(t, s, keyOf("other"), "1", other)
@@ -300,9 +277,7 @@ func BenchmarkSwapState(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		next, err := s.SwapState(b.Context(), keyOf("u"), revision, text)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		revision = next
 	}
 }

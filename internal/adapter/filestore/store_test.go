@@ -17,6 +17,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -24,18 +25,14 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(dir, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { closeStore(t, s) })
 	return s
 }
 
 func closeStore(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 }
 
 func apply(t testing.TB, s *Store, change catalog.Change) *serving.Catalog {
@@ -97,14 +94,10 @@ func TestInUse(t *testing.T) {
 
 func TestNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	refuse(t, file, file, "not a directory")
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, FileName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, FileName), 0o700))
 	refuse(t, dir, filepath.Join(dir, FileName), "aside and start again")
 }
 
@@ -125,9 +118,7 @@ func TestClosed(t *testing.T) {
 
 func TestWaitToWrite(t *testing.T) {
 	s := open(t, t.TempDir())
-	if err := s.lock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.lock(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if cat, err := s.Apply(ctx, catalog.PutApp{App: app("a")}, 0); !errors.Is(err, context.DeadlineExceeded) || cat != nil {
@@ -161,9 +152,7 @@ func TestOtherFormats(t *testing.T) {
 	for _, other := range []uint64{format - 1, format + 1} {
 		dir := t.TempDir()
 		s := open(t, dir)
-		if err := s.keepCopy(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.keepCopy())
 		rewrite(t, s, func(in *tx) error {
 			return in.Bucket([]byte(metaBucket)).Put([]byte(formatNumber), binary.BigEndian.AppendUint64(nil, other))
 		})
@@ -177,9 +166,7 @@ func TestOtherFormats(t *testing.T) {
 
 func rewrite(t testing.TB, s *Store, change func(in *tx) error) {
 	t.Helper()
-	if err := s.update(change); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.update(change))
 }
 
 // TestBehindTheFile stands for a commit that failed after it was complete: the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestUsageWritersAreForgotten bounds the writers, not before nobody repeats their
@@ -61,9 +62,7 @@ func TestUsageOfAFile(t *testing.T) {
 	}
 	both := []serving.UsageKey{{App: "a"}, {ModelID: serving.ModelID{Model: "m", Version: "1"}}}
 	merge(app("a"))
-	if err := s.AddUsage(t.Context(), reportOf("a")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.AddUsage(t.Context(), reportOf("a")))
 	before, err := s.UsageOf(t.Context(), both)
 	if err != nil || len(before) != 2 || before[0].Answers != 1 {
 		t.Fatalf("got %+v and error %v", before, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -83,9 +84,7 @@ func (x *exchange) store(t *testing.T) *Store {
 func golden(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -143,9 +142,7 @@ func TestReadAnswers(t *testing.T) {
 			}
 			address, body, _ := strings.Cut(x.requests()[0], "\n")
 			var asked struct{ Query, Type string }
-			if err := json.Unmarshal([]byte(body), &asked); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(body), &asked))
 			if address != "POST /api/v2/query?org=our+org" || asked.Type != "flux" || asked.Query+"\n" != golden(t, "query.flux") {
 				t.Errorf("asked %s of %s:\n%s", asked.Type, address, asked.Query)
 			}
@@ -238,9 +235,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	s, err := New(Config{URL: "http://localhost:1/", Bucket: `a"b\`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := s.ReadDemand(ctx, second, second.Add(time.Second)); err == nil {

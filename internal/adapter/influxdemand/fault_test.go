@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -19,9 +20,7 @@ import (
 func TestServerGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	server, err := start(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	base := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
 	r := &outage{T: t, Server: server, base: base, Store: open(t, Config{URL: "http://" + server.Addr, Bucket: database(t, server.Addr), Log: testLog(t)})}
@@ -78,9 +77,7 @@ func (r *outage) writes(seconds, versions int) {
 
 func (r *outage) start() {
 	r.Helper()
-	if err := r.Start(r.Context()); err != nil {
-		r.Fatal(err)
-	}
+	require.NoError(r, r.Start(r.Context()))
 }
 
 // wantRead waits until everything written since the last time is there, but for the

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -69,9 +70,7 @@ func database(t testing.TB, addr string) string {
 	t.Helper()
 	name := fmt.Sprintf("test%d", databases.Add(1))
 	resp, err := http.PostForm("http://"+addr+"/query", url.Values{"q": {`CREATE DATABASE "` + name + `"`}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK || strings.Contains(string(body), "error") {

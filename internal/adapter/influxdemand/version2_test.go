@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -19,17 +20,11 @@ const version2Token = "the-token-of-the-test"
 func TestDemandContractOfVersion2(t *testing.T) {
 	t.Parallel()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := servers.InfluxDB2(t.TempDir(), port, version2Token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(s.Stop)
-	if err := s.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Start(t.Context()))
 	contract.Demand(t, func(t *testing.T) contract.DemandStore {
 		return open(t, Config{
 			URL: "http://" + s.Addr, Org: servers.InfluxOrg, Bucket: bucket(t, s.Addr), Log: testLog(t),
@@ -47,9 +42,7 @@ func bucket(t *testing.T, addr string) string {
 	version2(t, http.MethodGet, "http://"+addr+"/api/v2/orgs", nil, &orgs)
 	name := fmt.Sprintf("test%d", databases.Add(1))
 	body, err := json.Marshal(map[string]any{"orgID": orgs.Orgs[0].ID, "name": name, "retentionRules": []any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	version2(t, http.MethodPost, "http://"+addr+"/api/v2/buckets", body, nil)
 	return name
 }
@@ -57,21 +50,15 @@ func bucket(t *testing.T, addr string) string {
 func version2(t *testing.T, method, url string, body []byte, into any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	req.Header.Set("Authorization", "Token "+version2Token)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s", method, url, resp.Status)
 	}
 	if into != nil {
-		if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(into))
 	}
 }

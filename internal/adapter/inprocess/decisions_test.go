@@ -5,6 +5,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestDecisionsContract(t *testing.T) {
@@ -15,9 +16,7 @@ func TestDecisionsContract(t *testing.T) {
 func TestDecisionsAreBounded(t *testing.T) {
 	d := NewDecisions()
 	for i := range 2*keptDecisions + 7 {
-		if err := d.AddDecision(t.Context(), serving.Decision{To: i}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.AddDecision(t.Context(), serving.Decision{To: i}))
 		got, err := d.Decisions(t.Context(), 2*keptDecisions, serving.ModelID{})
 		if err != nil || len(got) != min(i+1, keptDecisions) || got[0].To != i || got[len(got)-1].To != max(0, i+1-keptDecisions) {
 			t.Fatalf("after %d: %d from %+v to %+v, error %v", i+1, len(got), got[0], got[len(got)-1], err)

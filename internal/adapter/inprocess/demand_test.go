@@ -6,6 +6,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestDemandContract(t *testing.T) {
@@ -19,9 +20,7 @@ func TestDemandIsBounded(t *testing.T) {
 		d.WriteDemand(serving.DemandReport{Second: base.Add(time.Duration(i) * time.Second)})
 	}
 	list, err := d.ReadDemand(t.Context(), base, base.Add(time.Hour*24*365))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(list) != demandReports || len(d.ring) != demandReports {
 		t.Fatalf("%d reports are kept, want %d", len(list), demandReports)
 	}

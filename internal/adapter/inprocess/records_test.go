@@ -7,6 +7,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestRecordsContract(t *testing.T) {
@@ -25,9 +26,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			for id := from; id < to; id++ {
 				list = append(list, &serving.Record{App: app, QueryID: id, InputHash: serving.InputHash{byte(id), byte(id >> 8), byte(id >> 16)}, Expires: time.Now().Add(time.Minute)})
 			}
-			if err := r.PutRecords(t.Context(), list); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.PutRecords(t.Context(), list))
 		}
 		const more = 1000
 		put("a", 0, serving.MaxRecords+more)
@@ -58,8 +57,6 @@ func BenchmarkPutRecords(b *testing.B) {
 			id++
 			list[i] = &serving.Record{App: "a", QueryID: id, InputHash: serving.InputHash{byte(id), byte(id >> 8)}, Expires: time.Now().Add(time.Minute), Asked: make([]serving.RecordedAsk, 4)}
 		}
-		if err := r.PutRecords(b.Context(), list); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, r.PutRecords(b.Context(), list))
 	}
 }

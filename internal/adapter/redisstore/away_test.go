@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -47,9 +48,7 @@ func TestWatchWaitsForTheFirstCatalog(t *testing.T) {
 		t.Fatalf("published %+v", cat)
 	case <-time.After(100 * time.Millisecond):
 	}
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 	select {
 	case cat := <-seen:
 		if len(cat.Apps) != 0 {
@@ -191,9 +190,7 @@ func TestPassword(t *testing.T) {
 	operator := client(t, server)
 	operator.Options().Password = "first"
 	for _, command := range [][]any{{"config", "set", "requirepass", "second"}, {"client", "kill", "type", "normal", "skipme", "yes"}} {
-		if err := operator.Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, operator.Do(t.Context(), command...).Err())
 	}
 	refused(t, s, 2*callTimeout)
 	set("second")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestBundlesContract(t *testing.T) {
@@ -26,13 +27,9 @@ func archive(t *testing.T, n int) (file *os.File, digest string) {
 	t.Helper()
 	data := bytes.Repeat([]byte{byte(n)}, n)
 	digest, err := bundle.Digest(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "archive")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	if file, err = os.Open(path); err != nil {
 		t.Fatal(err)
 	}
@@ -44,18 +41,14 @@ func TestBundlesAreBounded(t *testing.T) {
 	b := open(t, config(t)).Bundles(3 << 20)
 	first, one := archive(t, 2<<20)
 	second, two := archive(t, 1<<20+1)
-	if err := b.Put(t.Context(), one, first, 2<<20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Put(t.Context(), one, first, 2<<20))
 	if err := b.Put(t.Context(), two, second, 1<<20+1); !errors.Is(err, bundle.ErrNoRoom) || !strings.Contains(err.Error(), "web.bundles") {
 		t.Errorf("error is %v", err)
 	}
 	if err := b.Put(t.Context(), one, first, 2<<20); err != nil {
 		t.Errorf("one that is there: %v", err)
 	}
-	if err := b.Delete(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Delete(t.Context(), one))
 	if err := b.Put(t.Context(), two, second, 1<<20+1); err != nil {
 		t.Error(err)
 	}
@@ -70,9 +63,7 @@ func TestBundlesThatBrokeOff(t *testing.T) {
 	if _, err := s.run(t.Context(), s.scripts.reserve, []string{s.keys.bundles}, hex, 3<<20, 4<<20); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.write(t.Context(), hex, file, 3<<20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.write(t.Context(), hex, file, 3<<20))
 	if list, err := b.List(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("the list is %v, error %v", list, err)
 	}
@@ -84,12 +75,8 @@ func TestBundlesThatBrokeOff(t *testing.T) {
 		t.Errorf("it may still be on its way, and the error is %v", err)
 	}
 	long := time.Now().Add(-2 * abandoned).UnixMicro()
-	if err := s.client.HSet(t.Context(), s.keys.bundles, hex, fmt.Sprintf("%d %d coming", 3<<20, long)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Put(t.Context(), another, other, 2<<20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.client.HSet(t.Context(), s.keys.bundles, hex, fmt.Sprintf("%d %d coming", 3<<20, long)).Err())
+	require.NoError(t, b.Put(t.Context(), another, other, 2<<20))
 	if n, err := s.client.Exists(t.Context(), s.keys.bundle(hex, 0), s.keys.bundle(hex, 2)).Result(); err != nil || n > 0 {
 		t.Errorf("%d pieces are left, error %v", n, err)
 	}

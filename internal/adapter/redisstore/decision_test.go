@@ -9,6 +9,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestFence has a leader that does not know that it leads no longer.
@@ -17,9 +18,7 @@ func TestFence(t *testing.T) {
 	old, leader := open(t, cfg), open(t, cfg)
 	set := func(s *Store, version string, fence uint64, want error) {
 		t.Helper()
-		if err := s.refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.refresh(t.Context()))
 		before := s.Catalog()
 		cat, err := s.ApplyFenced(t.Context(), catalog.SetServing{serving.ModelID{Model: "m", Version: version}}, fence)
 		if !errors.Is(err, want) || (cat == nil) != (want != nil) {
@@ -65,9 +64,7 @@ func TestDecisions(t *testing.T) {
 			At:      time.Unix(int64(i), 0).UTC(), From: i, To: i + 1, Rule: "capacity", Reason: "a reason",
 			Outcome: "failed", Error: "why", Leader: "me", Fence: 3,
 		}
-		if err := s.AddDecision(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.AddDecision(t.Context(), d))
 		want = append(want, d)
 	}
 	d := dataOf(t, cfg)

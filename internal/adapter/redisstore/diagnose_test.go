@@ -15,9 +15,7 @@ func diagnose(t *testing.T, server *servers.Server, user string) (Diagnosis, err
 		Server: redisclient.Server{Addrs: []string{server.Addr}, Username: user, Password: func() (string, error) { return "secret", nil }},
 		Prefix: t.Name(), Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	return s.Diagnose(t.Context())
 }
@@ -26,9 +24,7 @@ func diagnose(t *testing.T, server *servers.Server, user string) (Diagnosis, err
 func TestDiagnoseOfOthers(t *testing.T) {
 	t.Parallel()
 	server := ownRedis(t, t.TempDir(), "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
-	if err := client(t, server).Set(t.Context(), newKeys(t.Name()).alarm, "it is lost", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client(t, server).Set(t.Context(), newKeys(t.Name()).alarm, "it is lost", 0).Err())
 	d, err := diagnose(t, server, "default")
 	if err != nil || d.AppendOnly || d.Eviction != "allkeys-lru" || d.Alarm != "it is lost" {
 		t.Errorf("got %+v, error %v", d, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -17,15 +18,11 @@ func TestDamagedFileAtStart(t *testing.T) {
 	var log journal.Journal
 	cfg.Log = log.Logger()
 	cfg.Snapshot = filepath.Join(t.TempDir(), "snapshot")
-	if err := os.WriteFile(cfg.Snapshot, []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(cfg.Snapshot, []byte("damaged"), 0o600))
 	s := open(t, cfg)
 	folder := cfg
 	folder.Snapshot = filepath.Join(t.TempDir(), "snapshot") // which cannot be read
-	if err := os.Mkdir(folder.Snapshot, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(folder.Snapshot, 0o700))
 	folder.Log = (&journal.Journal{}).Logger()
 	open(t, folder)
 	if info, err := os.Stat(folder.Snapshot + ".damaged"); err != nil || !info.IsDir() {
@@ -50,15 +47,11 @@ func TestKeepFileLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	cfg.Snapshot = filepath.Join(dir, "snapshot")
 	s := open(t, cfg)
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(dir))
 	start(t, s)
 	apply(t, s, putApp("a"))
 	wait.Until(t, "word of it", func() bool { return log.Count("cannot write the snapshot") == 1 })
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	wait.Until(t, "the end of it", func() bool { return log.Count("can be written again") == 1 })
 	if got, err := decodeFile(read(t, cfg.Snapshot)); err != nil || got.at != s.current.Load().at {
 		t.Errorf("saved %+v, error %v", got, err)

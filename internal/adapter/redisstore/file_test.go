@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // example is a snapshot with some of everything.
@@ -20,14 +21,10 @@ func example(t testing.TB) *snapshot {
 	v := version("m", "1")
 	v.Container.Env = map[string]string{"K": "v\n"}
 	cat, _, err := catalog.Merge(&serving.Catalog{}, []serving.App{app("a", "m"), app("b")}, []serving.Version{v, version("m", "2")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	hash := sha256.Sum256(nil)
 	cat, err = catalog.Apply(cat, catalog.AddKey{Key: serving.Key{ID: "aaaaaaaaaa", Name: "ci", Role: serving.RoleViewer, Hash: hash[:]}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cat.Revision = 12
 	return newSnapshot(cat, position{"epoch", 12, "write"}, epochHistory{"older": {To: "epoch", UpTo: 7}, "other": {To: "epoch"}})
 }
@@ -35,9 +32,7 @@ func example(t testing.TB) *snapshot {
 func encodeExample(t testing.TB) []byte {
 	t.Helper()
 	data, err := encodeFile(example(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -50,9 +45,7 @@ func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	saved := example(t)
 	for range 2 {
-		if err := saveFile(path, saved); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, saveFile(path, saved))
 		got, err := loadFile(path, slog.New(slog.DiscardHandler))
 		if err != nil || !sameSnapshot(t, got, saved) {
 			t.Fatalf("got %+v and error %v", got, err)
@@ -90,9 +83,7 @@ func TestDamagedFile(t *testing.T) {
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -129,14 +120,10 @@ func BenchmarkSaveFile(b *testing.B) {
 		apps = append(apps, app(fmt.Sprint("app-", i)))
 	}
 	cat, _, err := catalog.Merge(&serving.Catalog{}, apps, nil, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	snap, path := newSnapshot(cat, newEpoch(1), nil), filepath.Join(b.TempDir(), "snapshot")
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := saveFile(path, snap); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, saveFile(path, snap))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // watch sends on the revisions that a Store calls back with, until the end of the test.
@@ -76,9 +77,7 @@ func TestNoUpdateLost(t *testing.T) {
 			cat = results[0].cat
 		}
 		s, err := Open(t.Context(), cfg)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		require.NoError(rt, err)
 		defer s.Close()
 		if cat.Revision > 0 && encode(t, s.Catalog()) != encode(t, cat) {
 			rt.Fatalf("Redis holds %s, want %s", encode(t, s.Catalog()), encode(t, cat))

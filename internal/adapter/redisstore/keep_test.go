@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestKeepFile publishes more often than the file is to be written.
@@ -26,9 +27,7 @@ func TestKeepFile(t *testing.T) {
 			t.Helper()
 			now := s.current.Load()
 			cat, err := catalog.Apply(now.catalog, putApp(fmt.Sprint("app-", now.catalog.Revision)), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			s.publish(newSnapshot(cat, now.at.next(cat.Revision), nil))
 			synctest.Wait()
 		}

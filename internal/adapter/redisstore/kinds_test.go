@@ -22,6 +22,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -37,13 +38,9 @@ func TestCluster(t *testing.T) {
 func clusterConfig(t testing.TB) Config {
 	t.Helper()
 	bus, err := servers.FreePort() // the default is where outgoing connections have theirs
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server := ownRedis(t, t.TempDir(), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(bus))
-	if err := client(t, server).Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, client(t, server).Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err())
 	cfg := configOf(server)
 	cfg.Cluster = true
 	wait.Until(t, "cluster state", func() bool {
@@ -65,22 +62,14 @@ func TestSentinel(t *testing.T) {
 func startSentinel(t testing.TB, name, master string) string {
 	t.Helper()
 	path, err := servers.Binary("redis-server")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\nsentinel monitor %s %s 1\n", port, name, strings.Replace(master, ":", " ", 1))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	sentinel := exec.Command(path, file, "--sentinel")
-	if err := sentinel.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sentinel.Start())
 	t.Cleanup(func() { sentinel.Process.Kill(); sentinel.Wait() })
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
@@ -91,9 +80,7 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	pair, roots := certificate(t, dir)
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := func(name string) string { return filepath.Join(dir, name) }
 	server := ownRedis(t, dir, "--tls-port", fmt.Sprint(port), "--tls-cert-file", file("cert.pem"), "--tls-key-file", file("key.pem"), "--tls-ca-cert-file", file("cert.pem"))
 	cfg := configOf(server)
@@ -110,27 +97,19 @@ func TestTLS(t *testing.T) {
 func certificate(t testing.TB, dir string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "cert.pem"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), keyPEM, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "cert.pem"), certPEM, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), keyPEM, 0o600)))
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certPEM)
 	return pair, roots
@@ -142,33 +121,23 @@ func everything(t *testing.T, cfg Config) {
 	want := apply(t, a, putApp("a"))
 	awaitCatalog(t, b, want)
 	want, err := b.ApplyFenced(t.Context(), putApp("b"), 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	awaitCatalog(t, a, want)
 	first, err := a.LeaseQueryIDs(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if second, err := b.LeaseQueryIDs(t.Context()); err != nil || second <= first {
 		t.Errorf("got block %d after %d, and error %v", second, first, err)
 	}
-	if err := a.AddDecision(t.Context(), serving.Decision{Fence: 7, To: 3}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.AddDecision(t.Context(), serving.Decision{Fence: 7, To: 3}))
 	if got, err := b.Decisions(t.Context(), 10, serving.ModelID{}); err != nil || len(got) != 1 || got[0].To != 3 {
 		t.Errorf("got %v and error %v", got, err)
 	}
 	want = apply(t, a, signed(catalog.DeleteApp{Name: "b"}))
 	awaitCatalog(t, b, want)
-	if err := a.AddAudit(t.Context(), serving.AuditEntry{Who: "anna", Action: "restart", Kind: "replica", Name: "r"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.AddAudit(t.Context(), serving.AuditEntry{Who: "anna", Action: "restart", Kind: "replica", Name: "r"}))
 	wantLog(t, b, "restart replica r by anna", "delete app b by anna", "create app b by scheduler")
 	woken := listen(t, a)
-	if err := b.Wake(t.Context(), version("m", "1").ModelID); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Wake(t.Context(), version("m", "1").ModelID))
 	if got := hear(t, woken); got != version("m", "1").ModelID {
 		t.Errorf("woke %v", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -31,12 +32,8 @@ func TestNoWrites(t *testing.T) {
 	s, operator := open(t, configOf(server)), client(t, server)
 	key := serving.StateKey{App: "a"}
 	revision, err := s.SwapState(t.Context(), key, 0, []byte("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := operator.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, operator.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if _, err := s.SwapState(t.Context(), key, revision, []byte("2")); err == nil || errors.Is(err, serving.ErrStateConflict) {
 		t.Errorf("swapped with error %v", err)
 	}
@@ -55,9 +52,7 @@ func TestLearningAway(t *testing.T) {
 	server := ownRedis(t, t.TempDir())
 	s, key := open(t, configOf(server)), serving.StateKey{App: "a"}
 	revision, err := s.SwapState(t.Context(), key, 0, []byte("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fails := func(within time.Duration) {
 		t.Helper()
 		begun := time.Now()

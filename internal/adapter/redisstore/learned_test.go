@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestStatesContract(t *testing.T) {
@@ -36,9 +37,7 @@ func newLearner(t *testing.T) learner {
 func (l learner) swap(key serving.StateKey, revision uint64, text string) uint64 {
 	l.Helper()
 	next, err := l.SwapState(l.Context(), key, revision, []byte(text))
-	if err != nil {
-		l.Fatal(err)
-	}
+	require.NoError(l, err)
 	return next
 }
 
@@ -70,9 +69,7 @@ func TestStatesExpire(t *testing.T) {
 	revision = l.swap(l.key, revision, "2")
 	l.wantTTL(name, serving.StateExpiry)
 	as, err := l.SetStateAside(t.Context(), l.key, revision, "why")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l.wantTTL(as, serving.StateExpiry)
 	l.wantTTL(l.keys.states("a"), serving.StateExpiry)
 	l.wantTTL(l.keys.asides("a"), serving.StateExpiry)
@@ -128,9 +125,7 @@ func TestAsidesAreBounded(t *testing.T) {
 	for i := range keptAsides + 5 {
 		key := serving.StateKey{App: "a", User: fmt.Sprint(i)}
 		as, err := l.SetStateAside(t.Context(), key, l.swap(key, 0, "corrupt"), "why")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		asides = append(asides, as)
 		l.redis.ZAdd(t.Context(), l.keys.asides("a"), redis.Z{Score: float64(i), Member: as}) // in order, whatever the clock
 	}
@@ -152,9 +147,7 @@ func TestSwapRepeated(t *testing.T) {
 	repeat := func(revision, next uint64, text string) any {
 		t.Helper()
 		outcome, err := l.run(t.Context(), l.scripts.swap, []string{l.keys.state(l.key)}, digits(revision), digits(next), text, l.key.String(), expirySeconds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return outcome
 	}
 	second := l.swap(l.key, first, "2")
@@ -184,9 +177,7 @@ func TestSetAsideRepeated(t *testing.T) {
 	move := func() any {
 		t.Helper()
 		outcome, err := l.run(t.Context(), l.scripts.aside, []string{l.keys.state(l.key), as}, digits(first), "why", "now", expirySeconds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return outcome
 	}
 	if got := move(); got != done {
@@ -238,9 +229,7 @@ func BenchmarkSwapState(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		next, err := s.SwapState(b.Context(), key, revision, text)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		revision = next
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -28,9 +29,7 @@ func TestLeaseAfterLoss(t *testing.T) {
 	lease()
 	d.flush()
 	lease()
-	if err := d.client.Set(t.Context(), s.keys.lease, 7, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.client.Set(t.Context(), s.keys.lease, 7, 0).Err())
 	lease()
 	d.client.Set(t.Context(), s.keys.lease, 1<<32-1, 0)
 	if block, err := s.LeaseQueryIDs(t.Context()); err == nil || block != 0 {

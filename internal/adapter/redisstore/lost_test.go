@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // data is everything under the prefix of a test: to take it away, and to put back
@@ -31,9 +32,7 @@ func dataOf(t testing.TB, cfg Config) data {
 func (d data) keys() []string {
 	d.Helper()
 	keys, err := d.client.Keys(d.Context(), "{"+d.prefix+"}:*").Result()
-	if err != nil {
-		d.Fatal(err)
-	}
+	require.NoError(d, err)
 	return keys
 }
 
@@ -42,9 +41,7 @@ func (d data) dump() map[string]string {
 	dump := map[string]string{}
 	for _, key := range d.keys() {
 		value, err := d.client.Dump(d.Context(), key).Result()
-		if err != nil {
-			d.Fatal(err)
-		}
+		require.NoError(d, err)
 		dump[key] = value
 	}
 	return dump
@@ -62,9 +59,7 @@ func (d data) restore(dump map[string]string) {
 		}
 		return nil
 	})
-	if err != nil {
-		d.Fatal(err)
-	}
+	require.NoError(d, err)
 }
 
 func (d data) flush() { d.restore(nil) }
@@ -102,9 +97,7 @@ func wantWorks(t testing.TB, s *Store, want *serving.Catalog) {
 func resolve(t testing.TB, resolve func(context.Context) (*serving.Catalog, error), revision uint64, apps ...string) *serving.Catalog {
 	t.Helper()
 	cat, err := resolve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := slices.Sorted(maps.Keys(cat.Apps)); cat.Revision != revision || !slices.Equal(got, apps) {
 		t.Fatalf("got revision %d with apps %q, want %d with %q", cat.Revision, got, revision, apps)
 	}
@@ -226,9 +219,7 @@ func TestRestoreOfLess(t *testing.T) {
 	d := dataOf(t, cfg)
 	ahead, behind := follower(t, cfg), open(t, cfg)
 	apply(t, ahead, putApp("a"))
-	if err := behind.refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, behind.refresh(t.Context()))
 	late := open(t, cfg) // it knows revision 1, too
 	want := apply(t, ahead, putApp("b"))
 	d.flush()
@@ -251,9 +242,7 @@ func TestEpochs(t *testing.T) {
 	s := open(t, cfg)
 	stop := start(t, s)
 	apply(t, s, putApp("a"))
-	if err := asleep.refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, asleep.refresh(t.Context()))
 	for i := range 3 {
 		d.flush()
 		wantLost(t, s, s.Catalog(), "no catalog")
@@ -339,9 +328,7 @@ func TestNewerMinor(t *testing.T) {
 	s := open(t, cfg)
 	want := apply(t, s, putApp("a"))
 	document, err := d.client.HGet(t.Context(), s.keys.catalog, "apps/a").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d.client.HSet(t.Context(), s.keys.catalog, "apps/a", strings.Replace(document, "{", `{"new":[{}],`, 1), "policies/p", "{}", "new", "1")
 	s = open(t, cfg)
 	wantWorks(t, s, want)
@@ -353,7 +340,5 @@ func TestNewerMinor(t *testing.T) {
 // replace makes a folder a copy of another one.
 func replace(t testing.TB, dir, by string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(by))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(by))))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestRecordsContract(t *testing.T) {
@@ -31,9 +32,7 @@ func someRecord(id int64) *serving.Record {
 func TestRecordsExpire(t *testing.T) {
 	l := newLearner(t)
 	r := someRecord(7)
-	if err := errors.Join(l.PutRecords(t.Context(), []*serving.Record{r}), l.MarkLearned(t.Context(), "a", 7)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(l.PutRecords(t.Context(), []*serving.Record{r}), l.MarkLearned(t.Context(), "a", 7)))
 	l.wantTTL(l.keys.record("a", 7), time.Hour)
 	l.wantTTL(l.keys.newest("a", answeredBy("u", "", r.InputHash).slot()), time.Hour)
 	l.wantTTL(l.keys.learned("a", 7), learnedFor)
@@ -50,9 +49,7 @@ func TestOddRecords(t *testing.T) {
 			t.Errorf("%s: got %v and error %v", text, got, err)
 		}
 	}
-	if err := l.PutRecords(t.Context(), []*serving.Record{r}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.PutRecords(t.Context(), []*serving.Record{r}))
 	by := answeredBy("u", "", r.InputHash).text()
 	for _, text := range []string{"", by, by + " ", by + " x", by + " 8", strings.Repeat("0", 32) + " 7", by + " 7 "} {
 		l.redis.Set(t.Context(), newest, text, time.Hour)
@@ -78,9 +75,7 @@ func TestBadOutput(t *testing.T) {
 // FuzzDecodeRecord: what can be decoded is encoded and decoded to the same.
 func FuzzDecodeRecord(f *testing.F) {
 	text, err := encodeRecord(someRecord(7))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(string(text))
 	f.Add(`{"query_id":-1,"user":"/w==","input_type":"bytes","asked":null,"output":"<&>"}`)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -93,9 +88,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			return // an input type or a time that cannot be written, or too large
 		}
 		same, err := decodeRecord(string(again))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if bounded, _ := r.Bounded(); bounded == r && same.QueryID != r.QueryID || same.User != r.User || same.InputHash != r.InputHash || len(same.Asked) != len(r.Asked) {
 			t.Errorf("got %+v, want %+v", same, r)
 		}
@@ -108,9 +101,7 @@ func TestEncodeRecord(t *testing.T) {
 	want.User, want.Context, want.App, want.Input = "\xff", "\x00", "\xfe", []byte{1, 0xff}
 	want.At, want.Expires = want.At.UTC().Round(0), want.Expires.UTC().Round(0)
 	text, err := encodeRecord(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := decodeRecord(string(text)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v and error %v, want %+v", got, err, want)
 	}
@@ -134,8 +125,6 @@ func BenchmarkPutRecords(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.PutRecords(b.Context(), list); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, s.PutRecords(b.Context(), list))
 	}
 }

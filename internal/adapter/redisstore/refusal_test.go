@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -86,12 +87,8 @@ func TestARedisThatTakesNoWritesIsSeen(t *testing.T) {
 func loseFolder(t *testing.T, operator *redis.Client) {
 	t.Helper()
 	gone := filepath.Join(t.TempDir(), "gone")
-	if err := os.Mkdir(gone, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(operator.ConfigSet(t.Context(), "dir", gone).Err(), os.Remove(gone)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(gone, 0o700))
+	require.NoError(t, errors.Join(operator.ConfigSet(t.Context(), "dir", gone).Err(), os.Remove(gone)))
 }
 
 func awaitFailedSave(t *testing.T, operator *redis.Client) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -15,9 +16,7 @@ func TestAskedToRestore(t *testing.T) {
 	_, _, a, b := flushed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := stranger(t, a).Ask(ctx, RemedyRestore); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stranger(t, a).Ask(ctx, RemedyRestore))
 	wait.Until(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
 	if len(a.Catalog().Apps) != 2 || len(b.Catalog().Apps) != 2 {
 		t.Errorf("restored %v and %v", a.Catalog().Apps, b.Catalog().Apps)
@@ -29,9 +28,7 @@ func TestAskedToAccept(t *testing.T) {
 	_, _, a, b := flushed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := stranger(t, a).Ask(ctx, RemedyAccept); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, stranger(t, a).Ask(ctx, RemedyAccept))
 	wait.Until(t, "the end of both alarms", func() bool { return a.State().Alarm == "" && b.State().Alarm == "" })
 	if len(a.Catalog().Apps) != 0 || len(b.Catalog().Apps) != 0 {
 		t.Errorf("accepted %v and %v", a.Catalog().Apps, b.Catalog().Apps)
@@ -58,9 +55,7 @@ func stranger(t *testing.T, other *Store) *Store {
 	cfg := other.cfg
 	cfg.Snapshot = ""
 	s, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

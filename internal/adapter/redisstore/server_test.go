@@ -68,18 +68,14 @@ func startRedis(ctx context.Context, dir string, args ...string) (*servers.Serve
 func ownRedis(t testing.TB, dir string, args ...string) *servers.Server {
 	t.Helper()
 	server, err := startRedis(t.Context(), dir, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	return server
 }
 
 func restart(t testing.TB, server *servers.Server) {
 	t.Helper()
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Start(t.Context()))
 }
 
 // client speaks to a server past the store.

@@ -7,6 +7,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestUsageContract(t *testing.T) {
@@ -25,9 +26,7 @@ func forgetUsage(t testing.TB, s *Store) {
 	if err == nil {
 		err = s.client.Del(t.Context(), keys...).Err()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 var usageOfA = serving.UsageKey{App: "a"}
@@ -36,9 +35,7 @@ var usageOfA = serving.UsageKey{App: "a"}
 func gave(t testing.TB, s *Store, writer string, number, n uint64) {
 	t.Helper()
 	r := serving.UsageReport{Writer: writer, Number: number, Revision: 1 << 40, Counted: []serving.Usage{{Key: usageOfA, Answers: n}}}
-	if err := s.AddUsage(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.AddUsage(t.Context(), r))
 }
 
 func wantAnswers(t testing.TB, s *Store, want uint64) serving.Usage {
@@ -95,9 +92,7 @@ func TestUsageIsNoDanger(t *testing.T) {
 		{Key: serving.UsageKey{App: "b"}, Answers: 1, Last: &serving.UsageFailure{At: time.Now()}}, {Key: usageOfA, Answers: 1},
 	}}
 	for range 2 {
-		if err := s.AddUsage(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.AddUsage(t.Context(), r))
 	}
 	wantAnswers(t, s, 1)
 	d.client.HSet(t.Context(), s.keys.usage(usageOfA), "/answers", "many", "/least", "x", "/last", "{", "/last_at", "y")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // listen sends on what Wakes calls with, until the end of the test.
@@ -41,9 +42,7 @@ func hear(t testing.TB, woken <-chan serving.ModelID) serving.ModelID {
 func wake(t testing.TB, s *Store, version string) serving.ModelID {
 	t.Helper()
 	id := serving.ModelID{Model: "m", Version: version}
-	if err := s.Wake(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Wake(t.Context(), id))
 	return id
 }
 
@@ -52,9 +51,7 @@ func TestOldWakes(t *testing.T) {
 	cfg := config(t)
 	s := open(t, cfg)
 	old := time.Now().Add(-2 * wakeMemory).UnixMilli()
-	if err := dataOf(t, cfg).client.Do(t.Context(), "xadd", s.keys.wakes, fmt.Sprintf("%d-0", old), "model", "m", "version", "old").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dataOf(t, cfg).client.Do(t.Context(), "xadd", s.keys.wakes, fmt.Sprintf("%d-0", old), "model", "m", "version", "old").Err())
 	woken := listen(t, s)
 	want := wake(t, s, "new")
 	if got := hear(t, woken); got != want {

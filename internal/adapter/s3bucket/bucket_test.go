@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -22,13 +23,9 @@ import (
 func start(t *testing.T) (endpoint string) {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.S3(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err, server.LogTail())
 	}
@@ -41,9 +38,7 @@ func start(t *testing.T) (endpoint string) {
 func open(t *testing.T, text string) *Bucket {
 	t.Helper()
 	b, err := Open(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -62,37 +57,23 @@ func TestContract(t *testing.T) {
 func TestAddress(t *testing.T) {
 	b := open(t, "s3://bundles?endpoint="+start(t))
 	path := filepath.Join(t.TempDir(), "archive")
-	if err := os.WriteFile(path, []byte("an archive"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("an archive"), 0o600))
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer file.Close()
 	digest, err := bundle.Digest(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Put(t.Context(), digest, file, 10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.Put(t.Context(), digest, file, 10))
 	fetch := func(url string) (int, string) {
 		resp, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return resp.StatusCode, string(text)
 	}
 	address, err := b.Address(t.Context(), digest, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if status, text := fetch(address); status != 200 || text != "an archive" {
 		t.Errorf("%d %q", status, text)
 	}
@@ -103,9 +84,7 @@ func TestAddress(t *testing.T) {
 		}
 	}
 	brief, err := b.Address(t.Context(), digest, time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for end, status := time.Now().Add(20*time.Second), 200; status != 403; time.Sleep(100 * time.Millisecond) {
 		if status, _ = fetch(brief); status == 200 && time.Now().After(end) {
 			t.Fatal("an address of a second is good after 20")

@@ -9,31 +9,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestFiles(t *testing.T) {
 	endpoint := start(t)
 	files, err := OpenFiles("s3://bundles/files?region=us-east-1&endpoint=" + endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "f")
 	for _, text := range []string{"first", "second"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = files.Put(t.Context(), "b", f, int64(len(text)))
 		if err == nil {
 			err = files.Put(t.Context(), "a", f, 1)
 		}
 		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	var got bytes.Buffer
 	if err := files.Get(t.Context(), "b", &got); err != nil || got.String() != "second" {
@@ -49,9 +43,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("what was deleted: %v", err)
 	}
 	none, err := OpenFiles("s3://none?region=us-east-1&endpoint=" + endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := none.List(t.Context()); err == nil || !strings.Contains(err.Error(), `bucket "none" does not exist`) {
 		t.Errorf("no bucket: %v", err)
 	}

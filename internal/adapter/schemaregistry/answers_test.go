@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/stream/mapping"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestStrangeAnswers are neither schemas nor the lack of one.
@@ -45,8 +46,6 @@ func answers(t *testing.T, answer func(path string) (status int, body string)) *
 func open(t *testing.T, opt Options) *Registry {
 	t.Helper()
 	r, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }

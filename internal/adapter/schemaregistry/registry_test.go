@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/topsail-serving/topsail/stream/mapping"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -30,13 +31,9 @@ const (
 func start(t *testing.T) (server *servers.Server, base string) {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err = servers.Registry(t.TempDir(), port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, server.LogTail())
@@ -57,9 +54,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("a schema that is not there: %v", err)
 	}
 	first, err := r.Register(t.Context(), "orders-value", schema(orderV1), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, add := range []bool{false, true} {
 		if again, err := r.Register(t.Context(), "orders-value", schema(orderV1), add); err != nil || again != first {
 			t.Errorf("again it is %d, %v, and was %d", again, err, first)
@@ -87,9 +82,7 @@ func TestRegistry(t *testing.T) {
 		Type: sr.TypeProtobuf, Schema: `syntax = "proto3"; package shop; import "customer.proto"; message Order { Customer customer = 1; }`,
 		References: []sr.SchemaReference{{Name: "customer.proto", Subject: "customer.proto", Version: 1}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := r.Schema(t.Context(), made.ID)
 	if err != nil || got.Format != mapping.Protobuf || len(got.References) != 1 || got.References[0].Name != "customer.proto" || !strings.Contains(got.References[0].Text, "Customer") {
 		t.Errorf("%+v, %v", got, err)
@@ -113,9 +106,7 @@ func TestRegistry(t *testing.T) {
 func TestPassword(t *testing.T) {
 	_, base := start(t)
 	target, err := url.Parse(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ann" || password != "secret" {
@@ -145,9 +136,7 @@ func TestReferences(t *testing.T) {
 			all = append(all, sr.SchemaReference{Name: name, Subject: name, Version: 1})
 		}
 		text, err := json.Marshal(map[string]any{"schema": "s", "references": all, "version": 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(text)
 	}
 	r := answers(t, func(path string) (int, string) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // entry changes an app with a default of so many bytes.
@@ -76,9 +77,7 @@ func TestFilter(t *testing.T) {
 	e := entry(0)
 	e.Name, e.Before = `<"a\u00e9>`, json.RawMessage(`{"kind":"key","who":"file","name":"b"}`) // escaped, and misleading
 	text, err := EncodeEntry(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := serving.AuditQuery{Kind: e.Kind, Name: e.Name, Who: e.Who, Before: "9", Limit: 1}
 	for _, query := range []serving.AuditQuery{{}, {Kind: e.Kind}, {Name: e.Name}, {Who: e.Who}, all} {
 		if got, ok := NewFilter(query).Decode("1", text); !ok || got.Name != e.Name || got.ID != "1" {
@@ -102,9 +101,7 @@ func TestFilter(t *testing.T) {
 func FuzzDecodeEntry(f *testing.F) {
 	for _, e := range []serving.AuditEntry{entry(1), entry(40_000)} {
 		text, err := EncodeEntry(e)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte(`{"at":"2026-01-02T03:04:05Z","before":null,"after":[1]}`))
