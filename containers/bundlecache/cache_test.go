@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // pack writes a bundle whose file has so many bytes, and returns where it is and its digest.
@@ -29,17 +30,11 @@ func pack(t *testing.T, name string, size int) (path, digest string) {
 	var archive bytes.Buffer
 	m := &bundle.Manifest{Runtime: "python", Python: "3.11", Entry: "model:predict"}
 	content := []byte(name + strings.Repeat(" ", size-len(name)))
-	if err := bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: content}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Write(&archive, m, fstest.MapFS{"model.py": {Data: content}}))
 	digest, err := bundle.Digest(bytes.NewReader(archive.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path = filepath.Join(t.TempDir(), name+".zip")
-	if err := os.WriteFile(path, archive.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, archive.Bytes(), 0o600))
 	return path, digest
 }
 
@@ -52,9 +47,7 @@ func open(t *testing.T, dir string, most int64, source func(string) string) *Cac
 		return nil, errors.New("no management")
 	}
 	s, err := Open(dir, most, Source{Of: of, Client: http.DefaultClient}, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -167,9 +160,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 	want := rpc.Load{Bundle: digest, URL: path}
 	at := filepath.Join(fetch(t, s, want, 100), "model.py")
 	whole, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, damage := range map[string]func() error{
 		"flipped":    func() error { return os.WriteFile(at, append([]byte("b"), whole[1:]...), 0o600) },
 		"cut":        func() error { return os.Truncate(at, 50) },
@@ -179,9 +170,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 		"no record":  func() error { return errors.Join(os.Truncate(at, 0), os.Remove(filepath.Dir(at)+intact.RecordEnding)) },
 	} {
 		log.Reset()
-		if err := damage(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, damage())
 		fetch(t, s, want, 100)
 		if text, err := os.ReadFile(at); err != nil || !bytes.Equal(text, whole) {
 			t.Errorf("%s: it is %q, %v", name, text, err)
@@ -192,9 +181,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 		s = open(t, dir, 1<<20, nowhere)
 		s.log = &log
 	}
-	if err := errors.Join(os.Truncate(at, 0), os.Remove(path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Truncate(at, 0), os.Remove(path)))
 	if _, _, err := s.Fetch(t.Context(), want); err == nil || !strings.Contains(err.Error(), "model.py") || !strings.Contains(err.Error(), path) {
 		t.Errorf("error is %v", err)
 	}
@@ -228,9 +215,7 @@ func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	whole := strings.Repeat("ab", 32)
 	for _, name := range []string{whole, whole + ".tmp", "downloads"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	}
 	open(t, dir, 1<<20, nowhere)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // listening is a sidecar that containers dial.
@@ -19,9 +20,7 @@ type listening struct {
 
 func listenForContainers(t *testing.T) *listening {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return &listening{t, ln}
 }
@@ -30,13 +29,9 @@ func listenForContainers(t *testing.T) *listening {
 func (l *listening) next(features rpc.Features) (conn *rpc.Conn, theirs rpc.Features, announced chan rpc.Announcement, bye func()) {
 	l.Helper()
 	nc, err := l.Accept()
-	if err != nil {
-		l.Fatal(err)
-	}
+	require.NoError(l, err)
 	conn, err = rpc.Accept(l.Context(), nc, rpc.Hello{Role: rpc.RoleSidecar, Features: features, MaxFrame: rpc.MaxFrame}, nil)
-	if err != nil {
-		l.Fatal(err)
-	}
+	require.NoError(l, err)
 	announced = make(chan rpc.Announcement, 10)
 	ctx, cancel := context.WithCancel(l.Context())
 	var running sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // hostDesk is the sidecar's end of the connection of a host.
@@ -51,9 +52,7 @@ func atHost(t *testing.T, load func(d *hostDesk) LoadModel, run func(d *hostDesk
 			}
 		})
 		conn, err := rpc.Accept(t.Context(), <-dialled, rpc.Hello{Role: rpc.RoleSidecar, Features: rpc.FeatureParts | rpc.FeatureHost, MaxFrame: rpc.MaxFrame}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if conn.Peer().Features&rpc.FeatureHost == 0 {
 			t.Error("the container does not say that it hosts")
 		}

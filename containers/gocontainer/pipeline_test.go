@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestTheVersionSaysHowStagesRun: the program says what the stages are.
@@ -16,13 +17,9 @@ func TestTheVersionSaysHowStagesRun(t *testing.T) {
 	t.Setenv("TOPSAIL_SIDECAR", "127.0.0.1:1")
 	t.Setenv("TOPSAIL_STAGES", `[{"name":"shift","workers":3,"batch":{"strategy":"fixed","max_size":16}}]`)
 	cfg, err := FromEnv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := told(own, cfg.Stages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s := got[0]; s.Workers != 2 || s.Batch != (serving.StageBatch{}) {
 		t.Errorf("a stage that is not named has become %+v", s.Stage)
 	}

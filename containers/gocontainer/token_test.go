@@ -10,26 +10,21 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestTokenFile: the file comes after the first attempt to connect, and each
 // connection shows what it holds then.
 func TestTokenFile(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ln.Close()
-	if err := ln.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ln.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)))
 	file := filepath.Join(t.TempDir(), "token")
 	t.Setenv("TOPSAIL_SIDECAR", ln.Addr().String())
 	t.Setenv("TOPSAIL_TOKEN_FILE", file)
 	cfg, err := FromEnv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, cfg, func([]serving.Value) []Result { return nil }) }()
@@ -38,9 +33,7 @@ func TestTokenFile(t *testing.T) {
 		t.Errorf("said HELLO with %q before the file was there", token)
 	}
 	for _, want := range []string{"one", "two"} {
-		if err := os.WriteFile(file, []byte(want+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(want+"\n"), 0o600))
 		token := ""
 		for token != want { // a connection may have begun before the file was written
 			token, _ = accept(t, ln)
@@ -56,9 +49,7 @@ func TestTokenFile(t *testing.T) {
 func accept(t *testing.T, ln net.Listener) (token string, err error) {
 	t.Helper()
 	nc, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // made makes a folder of one file with so many bytes, most of them zero.
@@ -15,9 +17,7 @@ func made(t *testing.T, size int64) (dir, path string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "folder")
 	err := Make(t.Context(), dir, func(temp string) error { return fill(temp, size) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dir, filepath.Join(dir, "weights")
 }
 
@@ -33,17 +33,11 @@ func fill(temp string, size int64) error {
 func flip(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = f.WriteAt([]byte("9"), 0)
-	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
 }
 
 func check(t *testing.T, dir string, all bool, want ...string) {
@@ -68,9 +62,7 @@ func TestALargeFolderIsComparedByDigestsWhenItIsAskedForAndOnceADay(t *testing.T
 	check(t, dir, true, "weights")
 	r := read(dir)
 	r.Compared = time.Now().Add(-2 * comparedEvery)
-	if err := r.write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.write(dir))
 	check(t, dir, false, "weights")
 	repaired, err := Repair(t.Context(), dir, func(temp string) error { return fill(temp, SmallBytes+1) })
 	if err != nil || !slices.Equal(repaired, []string{"weights"}) {

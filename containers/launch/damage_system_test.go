@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestADamagedEnvironmentIsBuiltAgain(t *testing.T) {
@@ -19,9 +20,7 @@ func TestADamagedEnvironmentIsBuiltAgain(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	if err := flip(found[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flip(found[0]))
 	run(t, o) // the one before has ended at once
 	if text, err := os.ReadFile(found[0]); err != nil || string(text) != "version = '1.0'\n" {
 		t.Errorf("it is %q, %v", text, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // damages are what may become of a file, or of its folder.
@@ -94,9 +95,7 @@ func TestADamagedFileIsPutBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := packed(t)
 			dir := run(t, o).Dir
-			if err := damage(filepath.Join(dir, "data", "number")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, damage(filepath.Join(dir, "data", "number")))
 			retryEvery := run(t, o)
 			holds(t, retryEvery.Dir)
 			run(t, o)
@@ -113,13 +112,9 @@ func TestADamagedManifestIsPutBack(t *testing.T) {
 			o := packed(t)
 			dir := run(t, o).Dir
 			if !record {
-				if err := os.Remove(dir + intact.RecordEnding); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Remove(dir+intact.RecordEnding))
 			}
-			if err := damages[name](filepath.Join(dir, bundle.ManifestName)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, damages[name](filepath.Join(dir, bundle.ManifestName)))
 			run(t, o)
 			if log := o.Log.(*journal.Journal).String(); strings.Count(log, "manifest.json has changed") != 1 {
 				t.Errorf("%s, with a record %v: the log is %q", name, record, log)
@@ -132,12 +127,8 @@ func TestADamagedRecordIsMadeAnew(t *testing.T) {
 	for _, name := range []string{"flipped", "cut", "emptied", "removed", "unreadable", "a folder"} {
 		o := packed(t)
 		dir := run(t, o).Dir
-		if err := damages[name](dir + intact.RecordEnding); err != nil {
-			t.Fatal(err)
-		}
-		if err := flip(filepath.Join(dir, "data", "number")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, damages[name](dir+intact.RecordEnding))
+		require.NoError(t, flip(filepath.Join(dir, "data", "number")))
 		run(t, o)
 		holds(t, dir)
 	}
@@ -148,13 +139,9 @@ func TestADamagedRecordIsMadeAnew(t *testing.T) {
 func TestWhatCannotBePutBackIsNotStarted(t *testing.T) {
 	o := packed(t)
 	dir := run(t, o).Dir
-	if err := os.Remove(o.Bundle); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(o.Bundle))
 	run(t, o)
-	if err := flip(filepath.Join(dir, "data", "number")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flip(filepath.Join(dir, "data", "number")))
 	if text := refused(t, o); !strings.Contains(text, "data/number has changed") || !strings.Contains(text, dir) || !strings.Contains(text, o.Bundle) {
 		t.Error(text)
 	}
@@ -165,12 +152,8 @@ func TestAnExtraFileStaysAndIsNamed(t *testing.T) {
 	o := packed(t)
 	dir := run(t, o).Dir
 	for _, name := range []string{"learned.db", "data/__pycache__/model.pyc"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	run(t, o)
 	if _, err := os.Stat(filepath.Join(dir, "learned.db")); err != nil {
@@ -189,16 +172,10 @@ func TestAFileIsPutBackWhileAModelRuns(t *testing.T) {
 	o := packed(t)
 	dir := run(t, o).Dir
 	l, err := openLock(dir + lockEnding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.close()
-	if err := l.take(t.Context(), syscall.LOCK_SH, func() {}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(dir, "data", "number"), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.take(t.Context(), syscall.LOCK_SH, func() {}))
+	require.NoError(t, os.Truncate(filepath.Join(dir, "data", "number"), 0))
 	run(t, o)
 	holds(t, dir)
 }
@@ -207,9 +184,7 @@ func TestAFileIsPutBackWhileAModelRuns(t *testing.T) {
 func TestAFileIsPutBackFromWhereTheArchiveIsFetched(t *testing.T) {
 	o := packed(t)
 	data, err := os.ReadFile(o.Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.Bundle = ""
 	fetched := 0
 	o.Fetch = func(context.Context) (string, error) {
@@ -219,9 +194,7 @@ func TestAFileIsPutBackFromWhereTheArchiveIsFetched(t *testing.T) {
 	}
 	dir := run(t, o).Dir
 	run(t, o)
-	if err := os.Truncate(filepath.Join(dir, "data", "number"), 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(filepath.Join(dir, "data", "number"), 0))
 	run(t, o)
 	holds(t, dir)
 	run(t, o)
@@ -237,13 +210,9 @@ func TestADamagedSDKIsPutBack(t *testing.T) {
 	run(t, o)
 	at := filepath.Join(o.Work, "sdk", left(t, o, "sdk")[0], "topsail", "runtime.py")
 	whole, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, damage := range damages {
-		if err := damage(at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, damage(at))
 		run(t, o)
 		if text, err := os.ReadFile(at); err != nil || string(text) != string(whole) {
 			t.Errorf("it is %q, %v", text, err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestEnvironmentIsBuiltOnceAndUsed(t *testing.T) {
@@ -51,20 +52,12 @@ func TestEnvironmentIsBuiltOnceAndUsed(t *testing.T) {
 	// Now as a process, which becomes the model.
 	cmd := launcher(t, o)
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var m model
 	m.read(t, line)
 	dir := filepath.Join(o.Work, "bundles", strings.TrimPrefix(o.Digest, "sha256:"))
@@ -84,9 +77,7 @@ func TestEnvironmentIsBuiltOnceAndUsed(t *testing.T) {
 		t.Errorf("a sweep took %v from a running model, %v", removed, err)
 	}
 	input.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Wait())
 	if removed, err := Sweep(o.Work, time.Hour); err != nil || len(removed) != 0 {
 		t.Errorf("a sweep took %v, which was just used, %v", removed, err)
 	}
@@ -107,17 +98,13 @@ func TestALauncherIsKilledWhileItBuilds(t *testing.T) {
 	o.Environ = append(o.Environ, "PIP_FIND_LINKS="+index(t, wheel(t, "tiny", "1.0"), asked, serve), "PIP_NO_CACHE_DIR=1",
 		"PIP_DEFAULT_TIMEOUT=120") // of pip for its wheel
 	first := launcher(t, o)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Start())
 	select {
 	case <-asked: // pip is in the middle
 	case <-time.After(patience):
 		t.Fatal("pip asked for nothing")
 	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Process.Kill())
 	_ = first.Wait()
 	built := left(t, o, "environments")
 	if len(built) != 1 || (environment{dir: filepath.Join(o.Work, "environments", built[0])}).ready() {
@@ -143,9 +130,7 @@ func TestALauncherIsKilledWhileItBuilds(t *testing.T) {
 		}
 	}
 	close(serve)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-done)
 	site, err := filepath.Glob(filepath.Join(o.Work, "environments", built[0], "lib", "python*", "site-packages", "tiny.py"))
 	if err != nil || len(site) != 1 || filepath.Dir(filepath.Dir(image.Path)) != filepath.Join(o.Work, "environments", built[0]) {
 		t.Errorf("%v is installed, %v; the image is %+v", site, err, image)

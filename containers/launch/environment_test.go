@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // patience is for pip on a machine that has other things to do.
@@ -47,9 +49,7 @@ func TestBuildingEndsInTime(t *testing.T) {
 	t.Parallel()
 	o := requiring(t, "tiny==1.0")
 	fake := filepath.Join(t.TempDir(), "python") // one that hangs, and has a child that does
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\nsleep 6000 &\nwait\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(fake, []byte("#!/bin/sh\nsleep 6000 &\nwait\n"), 0o755))
 	o.Pythons = func(string) (string, bool) { return fake, true }
 	o.Timeout = 300 * time.Millisecond
 	if text := refused(t, o); !strings.Contains(text, "not ready after 300ms") {
@@ -62,22 +62,14 @@ func TestWithoutItsPythonAnEnvironmentIsNotReady(t *testing.T) {
 	e := environment{dir: dir, python: filepath.Join(dir, "bin", "python")}
 	interpreter := filepath.Join(t.TempDir(), "python3")
 	for _, path := range []string{interpreter, filepath.Join(dir, completeName)} {
-		if err := os.WriteFile(path, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, nil, 0o755))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(interpreter, e.python); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
+	require.NoError(t, os.Symlink(interpreter, e.python))
 	if !e.ready() {
 		t.Error("it is not ready")
 	}
-	if err := os.Remove(interpreter); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(interpreter))
 	if e.ready() {
 		t.Error("it is ready")
 	}

@@ -13,14 +13,13 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestBundlesOfTheSDK holds the two implementations of the format against each other.
 func TestBundlesOfTheSDK(t *testing.T) {
 	sources, err := filepath.Abs("../python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	script := func(text string, args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "python3", append([]string{"-c", text}, args...)...)
@@ -43,16 +42,10 @@ b = bundle.build(m, {"model.pkl": b"weights" * 1000, "more/größe.txt": b"x"})
 Path(sys.argv[1]).write_bytes(b.data)
 print(b.digest)`, path)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := bundle.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, b.Verify(t.Context()))
 	if got, err := bundle.Digest(bytes.NewReader(data)); err != nil || got != digest {
 		t.Errorf("the digest is %s, and the SDK says %s, %v", got, digest, err)
 	}
@@ -80,9 +73,7 @@ Path(sys.argv[1]).write_bytes(bundle.build(m, {"m.py": b""}).data)`, named, sign
 	}
 
 	s, err := serving.ParseSignature([]byte(signature))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := pack(t, bundle.Manifest{Runtime: "command", Signature: s, Command: []string{"./serve"}}, fstest.MapFS{"serve": {Data: []byte("x"), Mode: 0o755}})
 	if said := script(`
 import json, sys

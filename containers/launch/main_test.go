@@ -20,6 +20,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/intact"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // launcherOptions makes the test binary a launcher, as a node would start one.
@@ -70,9 +71,7 @@ type model struct {
 func launcher(t *testing.T, o Options) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(struct{ Bundle, Digest, Work string }{o.Bundle, o.Digest, o.Work})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = with(o.Environ, launcherOptions, string(text))
 	cmd.Stderr = os.Stderr
@@ -104,17 +103,11 @@ func pack(t *testing.T, m bundle.Manifest, files fstest.MapFS) Options {
 		files = fstest.MapFS{"model.pkl": {Data: []byte("a model")}}
 	}
 	var buf bytes.Buffer
-	if err := bundle.Write(&buf, &m, files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Write(&buf, &m, files))
 	digest, err := bundle.Digest(bytes.NewReader(buf.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "bundle.zip")
-	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, buf.Bytes(), 0o600))
 	return Options{
 		Bundle: path, Digest: digest, Work: filepath.Join(t.TempDir(), "work"), SDK: sdk(), Log: &journal.Journal{},
 		Environ: []string{
@@ -139,9 +132,7 @@ func run(t *testing.T, o Options) Image {
 		image = i
 		return nil
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Run(t.Context(), o))
 	return image
 }
 
@@ -180,9 +171,7 @@ func wheel(t *testing.T, name, version string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	f, err := os.Create(filepath.Join(dir, name+"-"+version+"-py3-none-any.whl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z := zip.NewWriter(f)
 	info := name + "-" + version + ".dist-info/"
 	for _, file := range []struct{ name, text string }{
@@ -195,15 +184,9 @@ func wheel(t *testing.T, name, version string) (dir string) {
 		if err == nil {
 			_, err = io.WriteString(w, file.text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
+	require.NoError(t, f.Close())
 	return dir
 }

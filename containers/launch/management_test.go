@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A node asks the management processes that Consul names until one gives it the bundle, and
@@ -45,13 +46,9 @@ func TestABundleIsFetchedFromAnyManagement(t *testing.T) {
 		file.WriteString("http " + strings.Replace(strings.TrimPrefix(url, "http://"), ":", " ", 1) + "\n")
 	}
 	management := filepath.Join(t.TempDir(), "management")
-	if err := os.WriteFile(management, []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(management, []byte(file.String()), 0o600))
 	client, err := Client("", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o.Bundle = ""
 	o.Exec = func(Image) error { return nil }
 	o.Fetch = func(ctx context.Context) (string, error) {
@@ -62,9 +59,7 @@ func TestABundleIsFetchedFromAnyManagement(t *testing.T) {
 		return Download(ctx, client, from, o.Digest, o.Work, o.Log)
 	}
 	for range 3 {
-		if err := Run(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Run(t.Context(), o))
 	}
 	if asked.Load() != 1 {
 		t.Errorf("it was fetched %d times", asked.Load())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fakeVersion is one that no real interpreter has.
@@ -41,9 +42,7 @@ esac
 func faked(t *testing.T, requirements ...string) (o Options, home string) {
 	t.Helper()
 	home = t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "python3"), []byte(fakePython), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(home, "python3"), []byte(fakePython), 0o755))
 	o = pack(t, bundle.Manifest{Runtime: "sklearn", Python: fakeVersion, Entry: "model.pkl", Requirements: requirements}, nil)
 	o.Environ = with(with(o.Environ, "HOME", home), "PATH", home+":/usr/bin:/bin")
 	return o, home
@@ -90,9 +89,7 @@ func TestAChangedEnvironmentIsBuiltAgain(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	if err := flip(found[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flip(found[0]))
 	run(t, o) // the one before has ended at once
 	if text, err := os.ReadFile(found[0]); err != nil || string(text) != "one\n" {
 		t.Errorf("it is %q, %v", text, err)
@@ -116,21 +113,13 @@ func TestAnEnvironmentThatCannotBeBuiltLeavesNothing(t *testing.T) {
 func TestAnEnvironmentIsBuiltAfterALauncherThatWasKilled(t *testing.T) {
 	o, home := faked(t, "tiny==1.0")
 	path := filepath.Join(home, "gate")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	first := launcher(t, o)
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Start())
 	gate, err := os.OpenFile(path, os.O_WRONLY, 0) // returns when pip reads from it
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer gate.Close()
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Process.Kill())
 	_ = first.Wait()
 	if built := left(t, o, "environments"); len(built) != 1 || (environment{dir: filepath.Join(o.Work, "environments", built[0])}).ready() {
 		t.Fatalf("there is no half of an environment: %v", built)
@@ -145,9 +134,7 @@ func TestAnEnvironmentIsBuiltAfterALauncherThatWasKilled(t *testing.T) {
 		t.Fatalf("it did not wait for what the first has started: %v", err)
 	}
 	wantCalls(t, home, "venv", "pip")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 	gate.Close()
 	if err := <-done; err != nil {
 		t.Fatal(fmt.Errorf("%w\n%s", err, log))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestRunWithoutRequirements(t *testing.T) {
@@ -51,9 +52,7 @@ func TestRunWithoutRequirements(t *testing.T) {
 		t.Errorf("there are environments: %v", environments)
 	}
 
-	if err := os.Remove(o.Bundle); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(o.Bundle))
 	if retryEvery := run(t, o); retryEvery.Dir != dir { // it is unpacked already
 		t.Errorf("it becomes %+v", retryEvery)
 	}
@@ -134,13 +133,9 @@ func TestAnotherDigestIsRefused(t *testing.T) {
 func TestADamagedBundleLeavesNothing(t *testing.T) {
 	o := pack(t, bundle.Manifest{Runtime: "command", Command: []string{"sh"}}, nil)
 	data, err := os.ReadFile(o.Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data[bytes.Index(data, []byte("a model"))] ^= 1
-	if err := os.WriteFile(o.Bundle, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(o.Bundle, data, 0o600))
 	o.Digest = ""
 	if text := refused(t, o); !strings.Contains(text, `"model.pkl" is damaged`) {
 		t.Error(text)
@@ -184,9 +179,7 @@ func TestPythonsInAsksTheInterpreter(t *testing.T) {
 		"python3":    "echo 3.12; echo /opt/real/python",
 		"python":     "echo 3.13; echo /opt/other/python",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	find := PythonsIn([]string{filepath.Join(dir, "nowhere"), dir})
 	for minor, want := range map[string]string{"3.12": "/opt/real/python", "3.13": "/opt/other/python", "3.11": ""} {
@@ -198,17 +191,11 @@ func TestPythonsInAsksTheInterpreter(t *testing.T) {
 
 func TestWaitingHasAnEnd(t *testing.T) {
 	o := pack(t, bundle.Manifest{Runtime: "command", Command: []string{"sh"}}, nil)
-	if err := os.MkdirAll(filepath.Join(o.Work, "bundles"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(o.Work, "bundles"), 0o755))
 	l, err := openLock(filepath.Join(o.Work, "bundles", strings.TrimPrefix(o.Digest, "sha256:")) + lockEnding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.close()
-	if err := l.alone(t.Context(), func() {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.alone(t.Context(), func() {}))
 	o.Timeout = 2 * time.Second
 	if text := refused(t, o); !strings.Contains(text, "not ready after 2s") || !strings.Contains(text, l.path) {
 		t.Error(text)

@@ -10,41 +10,31 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestSweepTakesWhatIsOldAndFree(t *testing.T) {
 	work := t.TempDir()
 	age := func(kind, name string, age time.Duration) string {
 		dir := filepath.Join(work, kind, name)
-		if err := os.MkdirAll(filepath.Join(dir, "inside"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "inside"), 0o755))
 		l, err := openLock(dir + lockEnding)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer l.close()
 		then := time.Now().Add(-age)
-		if err := os.Chtimes(l.path, then, then); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(l.path, then, then))
 		return dir
 	}
 	old, young := age("bundles", "old", 31*24*time.Hour), age("environments", "young", time.Hour)
 	house := age("wheelhouses", "house", 365*24*time.Hour)
 	used := age("environments", "used", 31*24*time.Hour)
 	l, err := openLock(used + lockEnding)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.close()
-	if err := l.take(t.Context(), syscall.LOCK_SH, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.take(t.Context(), syscall.LOCK_SH, func() {}))
 	for _, half := range []string{old + tempEnding, old + ".old"} { // of processes that were killed
-		if err := os.Mkdir(half, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(half, 0o755))
 	}
 	removed, err := Sweep(work, DefaultKeep)
 	if err != nil || len(removed) != 1 || removed[0] != old {
@@ -66,20 +56,14 @@ func TestSweepTakesWhatIsOldAndFree(t *testing.T) {
 func TestALockThatWasSweptIsOpenedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x"+lockEnding)
 	waiting, err := openLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer waiting.close()
 	if err := os.Remove(path); err != nil { // a sweep
 		t.Fatal(err)
 	}
-	if err := waiting.alone(t.Context(), func() {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, waiting.alone(t.Context(), func() {}))
 	other, err := openLock(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer other.close()
 	if free, err := other.try(syscall.LOCK_SH); free || err != nil {
 		t.Errorf("two hold the lock: %v", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
@@ -17,9 +18,7 @@ func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
 	here := node
 	here.Environ = append([]string{"PIP_FIND_LINKS=" + wheel(t, "tiny", "1.0")}, node.Environ...)
 	out := filepath.Join(t.TempDir(), "wheels.zip")
-	if err := PackEnvironment(t.Context(), here, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, PackEnvironment(t.Context(), here, out))
 	if beside, err := os.ReadDir(filepath.Dir(out)); err != nil || len(beside) != 1 {
 		t.Errorf("there is %v, %v", beside, err)
 	}
@@ -31,9 +30,7 @@ func TestAnEnvironmentIsCarriedToANodeWithoutAnIndex(t *testing.T) {
 		}
 	}
 	damaged := filepath.Join(node.Work, "wheelhouses", id, "tiny-1.0-py3-none-any.whl")
-	if err := flip(damaged); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flip(damaged))
 	if text := refused(t, node); !strings.Contains(text, filepath.Base(damaged)+" has changed; load it again") {
 		t.Error(text)
 	}

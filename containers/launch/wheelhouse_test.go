@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/bundle/archive"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestWheelhousesThatAreRefused(t *testing.T) {
@@ -30,9 +31,7 @@ func TestWheelhousesThatAreRefused(t *testing.T) {
 		house, files, work := good, fstest.MapFS{"a.whl": {}}, t.TempDir()
 		change(&house, files)
 		path := filepath.Join(t.TempDir(), "wheels.zip")
-		if err := os.WriteFile(path, packWheels(t, house, files), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, packWheels(t, house, files), 0o600))
 		_, err := LoadEnvironment(t.Context(), path, work)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one with %q", err, want)
@@ -47,9 +46,7 @@ func packWheels(t testing.TB, house wheelhouse, files fstest.MapFS) []byte {
 		house.Files = files
 		return json.Marshal(house)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return buf.Bytes()
 }
 
@@ -66,16 +63,12 @@ func FuzzOpenWheelhouse(f *testing.F) {
 	f.Add([]byte(`{"format":1}`))
 	text, err := json.Marshal(wheelhouse{Format: 1, Python: "3.11", Requirements: lines, Machine: machine(),
 		Environment: bundle.EnvironmentID(&bundle.Manifest{Python: "3.11", Requirements: lines})})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, head []byte) {
 		var buf bytes.Buffer
 		err := archive.Write(&buf, fstest.MapFS{}, wheelhouseHead, func(map[string]archive.File) ([]byte, error) { return head, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		house, _, err := openWheelhouse(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
 		if err == nil && (strings.ContainsAny(house.Environment, "./") || len(house.Environment) != 16) {
 			t.Fatalf("the environment %q is a path", house.Environment)

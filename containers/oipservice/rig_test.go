@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // server is a server of the protocol whose model answers with what it was given.
@@ -88,9 +89,7 @@ func (s *server) answers(text string, raw ...byte) {
 func (s *server) open(t *testing.T, of contract) (*service, error) {
 	t.Helper()
 	service, err := newService(Config{URL: s.URL, Path: "/v2/models/m", ReadyPath: "/v2/models/m/ready", APIKey: "k", Log: slog.New(slog.DiscardHandler)}, of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(service.server.Close)
 	return service, service.learn(t.Context())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func float64s(list ...float64) (data []byte) {
@@ -57,9 +58,7 @@ func TestNamedTensors(t *testing.T) {
 			s.answers(`{"outputs": [{"name": "more", "datatype": "BOOL", "shape": [1, 2], "data": [true, false]}, {"name": "scores", "datatype": "FP32", "shape": [1, 2], "data": [[0.5, -2]]}, {"name": "label", "datatype": "BYTES", "shape": [1], "data": ["cat"]}]}`)
 		}
 		service, err := s.open(t, contract{serving.Tensors, pair})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := service.asks(t.Context(), pairQuery...)
 		if r.Err != nil || len(r.Outputs) != 2 || text(r.Outputs[0])+"; "+text(r.Outputs[1]) != `label string "cat"; scores float32[2] [0.5,-2.0]` {
 			t.Errorf("the outputs are %v, %v", r.Outputs, r.Err)
@@ -173,9 +172,7 @@ func TestQueriesThatCannotBeSent(t *testing.T) {
 	s := newServer(t)
 	s.metadata = `{"inputs": [{"name": "x", "datatype": "INT8", "shape": [-1, 3, 2]}]}`
 	service, err := s.open(t, contract{inputType: serving.Doubles})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, v := range map[string]serving.Value{
 		"128 cannot be int8": vectorOf(serving.Doubles, float64s(128, 0, 0, 0, 0, 0)),
 		"0.5 cannot be int8": vectorOf(serving.Doubles, float64s(0.5, 0, 0, 0, 0, 0)),
@@ -202,9 +199,7 @@ func TestAnswersThatAreWrong(t *testing.T) {
 	s := newServer(t)
 	s.metadata = pairMetadata
 	service, err := s.open(t, contract{serving.Tensors, pair})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	scores := func(rest string) string { return `{"outputs": [{"name": "scores", "datatype": "FP32", ` + rest + `}]}` }
 	for want, answer := range map[string]string{
 		"is not JSON":               `{`,
@@ -245,9 +240,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal("a server without the model is ready")
 	}
 	s.metadata = `{}`
-	if err := service.learn(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, service.learn(t.Context()))
 	x := vectorOf(serving.Doubles, float64s(1))
 	for status, want := range map[int]gocontainer.Unavailable{400: {}, 500: {}, 429: {Full: true}, 503: {Full: true}, 502: {Why: "x"}, 504: {Why: "x"}} {
 		s.infer = func(w http.ResponseWriter, _ *http.Request) {

@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // adapterEngine is an engine that loads adapters below a root, unless that is "none".
@@ -62,12 +63,8 @@ func bundleOf(t *testing.T, manifest string) string {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"manifest.json": `{"format": 1, ` + manifest + `}`, "weights/adapter_config.json": "{}", "weights/adapter_model.safetensors": "123"} {
 		file := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	return folder
 }
@@ -86,9 +83,7 @@ func TestAdapters(t *testing.T) {
 			r.handle(adapterEngine(t, root, &has))
 			for _, name := range []string{"tuned", "stale"} {
 				m, err := r.loadAdapter(r.Context(), chatVersion(name), folder)
-				if err != nil {
-					r.Fatal(err)
-				}
+				require.NoError(r, err)
 				q := gocontainer.Query{Inputs: []serving.Value{serving.Text(chat)}, Left: -1}
 				if a := m.Predict(r.Context(), &q, nil); a.Err != nil || r.request["model"] != name+":2" || m.Memory != 5 {
 					r.Errorf("%v, of %v, with %d bytes", a.Err, r.request["model"], m.Memory)
@@ -133,13 +128,9 @@ func testStartsAgain(t *testing.T, away time.Duration, ready int32) {
 			})
 		})
 		kept, err := r.loadAdapter(ctx, chatVersion("kept"), folder)
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		left, err := r.loadAdapter(ctx, chatVersion("left"), folder)
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		if err := left.Unload(ctx); err != nil {
 			r.Error(err)
 		}
@@ -167,9 +158,7 @@ func TestAdaptersOfTheEngineItself(t *testing.T) {
 	atEngine(t, testConfig(), nil, func(r *rig) {
 		r.handle(adapterEngine(t, "none", &has))
 		m, err := r.loadAdapter(r.Context(), chatVersion("tuned"), folder)
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		q := gocontainer.Query{Inputs: []serving.Value{serving.Text(chat)}, Left: -1}
 		if a := m.Predict(r.Context(), &q, nil); a.Err != nil || r.request["model"] != "polite" || m.Unload != nil {
 			r.Errorf("%v, of %v", a.Err, r.request["model"])

@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestConfigsThatAreRefused(t *testing.T) {
@@ -41,9 +42,7 @@ func TestServe(t *testing.T) {
 	}))
 	defer server.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ln.Close()
 	cfg := testConfig()
 	cfg.URL, cfg.Log = server.URL, slog.New(slog.DiscardHandler)
@@ -53,13 +52,9 @@ func TestServe(t *testing.T) {
 		served <- Serve(ctx, cfg, gocontainer.Config{Sidecar: ln.Addr().String(), Model: serving.ModelID{Model: "m", Version: "1"}})
 	}()
 	nc, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	conn, err := rpc.Accept(t.Context(), nc, rpc.Hello{Role: rpc.RoleSidecar, Features: rpc.FeatureParts, MaxFrame: rpc.MaxFrame}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	err = conn.Run(t.Context(), func(f rpc.Frame) error {
 		switch f.Kind {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // pipes is a listener whose connections are pipes, for a server in a bubble.
@@ -79,9 +80,7 @@ func atEngine(t *testing.T, cfg Config, handle http.HandlerFunc, run func(r *rig
 		p := &pipes{conns: make(chan net.Conn), gone: make(chan struct{})}
 		cfg.dial, r.listener = p.dial, p
 		e, err := newEngine(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.engine = e
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if q.Header.Get("Authorization") != "Bearer k" {

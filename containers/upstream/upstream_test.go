@@ -9,14 +9,14 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A server may close a connection that it said it would keep. What finds it closed is sent again, on another one.
 func TestAConnectionThatIsClosedMeanwhile(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -41,14 +41,10 @@ func TestAConnectionThatIsClosedMeanwhile(t *testing.T) {
 		}
 	})
 	s, err := New(Config{URL: "http://" + ln.Addr().String() + "/", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range 5 {
 		response, err := s.Post(t.Context(), "/x", nil, fmt.Append(nil, i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || string(body) != fmt.Sprint(i) {
