@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // consumer has records, in batches, as many as are asked for.
@@ -135,9 +136,7 @@ func run(t *testing.T, c *consumer, catalog Catalog, handle func(ctx context.Con
 	registry := obs.NewRegistry()
 	w = &work{handle: handle}
 	j, err := New(Config{Name: "s", Consumer: c, Catalog: catalog, Output: "out", DeadLetter: "dead", Batch: 4, Drain: time.Second}, testKind(), NewMetrics(registry, testKind()), w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -154,9 +153,7 @@ func run(t *testing.T, c *consumer, catalog Catalog, handle func(ctx context.Con
 func gathered(t *testing.T, r *obs.Registry, name string) (sum float64) {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // partitions is a consumer of some partitions in memory, of which any may go to another member and come back.
@@ -177,9 +178,7 @@ func TestWindow(t *testing.T) {
 					}
 				}}
 				j, err := New(Config{Name: "s", Consumer: p, Output: "out", DeadLetter: "dead", Batch: batch, Order: order, Drain: 20 * time.Millisecond}, testKind(), NewMetrics(obs.NewRegistry(), testKind()), w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { _ = j.Run(ctx) })
@@ -242,9 +241,7 @@ func TestSlowKey(t *testing.T) {
 			return nil
 		}}
 		j, err := New(Config{Name: "s", Consumer: p, Output: "out", DeadLetter: "dead", Batch: 20}, testKind(), NewMetrics(obs.NewRegistry(), testKind()), w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { _ = j.Run(ctx) }()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const orderAvro = `{"type": "record", "name": "Order", "namespace": "shop", "fields": [
@@ -32,17 +33,13 @@ func avroOrder() map[string]any {
 func encodeAvro(t testing.TB, schema string, v any) []byte {
 	t.Helper()
 	value, err := avro.MustParse(schema).Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return value
 }
 
 func TestAvro(t *testing.T) {
 	m, err := New(Config{Format: Avro, SchemaFile: write(t, "order.avsc", orderAvro), Fields: []string{"price", "new", "amount", "features"}, ID: "id", User: "customer.name"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	record := &serving.StreamRecord{Stream: "orders", Place: "0/1", Value: encodeAvro(t, orderAvro, avroOrder())}
 	r, err := m.Read(t.Context(), record)
 	if err != nil || r.ID != "7" || r.User != "ann" {
@@ -70,8 +67,6 @@ func TestAvro(t *testing.T) {
 func FuzzAvro(f *testing.F) {
 	f.Add(encodeAvro(f, orderAvro, avroOrder()))
 	c, err := newAvro(Schema{Text: orderAvro})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, value []byte) { again(t, c, value) })
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // BenchmarkRecords reads a record of each format, makes its input and adds the prediction.
@@ -20,13 +21,9 @@ func BenchmarkRecords(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			m, err := New(one.cfg, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			w, err := NewWriter(ResultConfig{Value: WithRecord, Format: JSON, Add: map[string]string{"score": "output"}}, one.cfg.Format, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			record := &serving.StreamRecord{Stream: "s", Place: "0/0", Value: one.value}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -37,9 +34,7 @@ func BenchmarkRecords(b *testing.B) {
 				if err == nil {
 					_, err = w.Write("out", r, prediction, output)
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 			}
 		})
 	}

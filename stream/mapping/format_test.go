@@ -8,23 +8,20 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func write(t testing.TB, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
 func TestBytesAndText(t *testing.T) {
 	read := func(format Format, value string, kind serving.InputType) (serving.Input, error) {
 		m, err := New(Config{Format: format, ID: "header:id"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r, err := m.Read(t.Context(), &serving.StreamRecord{Stream: "in", Place: "0/1", Value: []byte(value), Headers: []serving.StreamHeader{{Name: "id", Value: []byte("x")}}})
 		if err != nil {
 			return serving.Input{}, err

@@ -15,6 +15,7 @@ import (
 	predictapi "github.com/topsail-serving/topsail/gateway/codec"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestInputs(t *testing.T) {
@@ -92,15 +93,11 @@ func TestTensorsAreThoseOfThePredictAPI(t *testing.T) {
 			members[one.Name] = nested(t, dtype, lengths)
 		}
 		text, err := json.Marshal(map[string]any{"inputs": members})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		app := &serving.App{Name: "a", InputType: serving.Tensors, Signature: &serving.Signature{Inputs: inputs}}
 		request, theirs := predictapi.DecodePredict(text, app, 1)
 		tree, err := ParseJSON(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		in, ours := Tensors(tree.(map[string]any)["inputs"], inputs)
 		if (theirs == nil) != (ours == nil) {
 			t.Fatalf("%s: the API says %v, and we %v", text, theirs, ours)

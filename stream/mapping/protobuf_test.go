@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const orderProto = "testdata/order.proto"
@@ -23,22 +25,16 @@ func orderMessage(t testing.TB, text string) []byte {
 	t.Helper()
 	c := orderCodec(t).(protoCodec)
 	m := dynamicpb.NewMessage(c.message)
-	if err := protojson.Unmarshal([]byte(text), m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, protojson.Unmarshal([]byte(text), m))
 	value, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return value
 }
 
 func orderCodec(t testing.TB) codec {
 	t.Helper()
 	c, _, err := fileCodec(Protobuf, orderProto, "shop.v1.Order")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -49,9 +45,7 @@ const anOrder = `{"id": "7", "customer": {"name": "ann", "age": "41"}, "items": 
 func TestProtobuf(t *testing.T) {
 	c := orderCodec(t)
 	tree, err := c.decode(orderMessage(t, anOrder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := appendJSON(nil, tree)
 	want := `{"at":"2026-05-04T03:02:01Z","counts":{"a":1},"customer":{"age":41,"name":"ann"},"discount":0.5,"id":"7",` +
 		`"items":[{"features":[1,2],"price":1.5},{"features":[],"price":0}],"number":18446744073709551615,"photo":"aGk=","returning":false,"state":"PAID"}`
@@ -84,17 +78,11 @@ func TestDescriptorSets(t *testing.T) {
 	}
 	add(message.ParentFile())
 	text, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "orders.pb")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	c, _, err := fileCodec(Protobuf, file, "shop.v1.Order")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tree, err := c.decode(orderMessage(t, `{"id": "7"}`))
 	if err != nil || tree.(map[string]any)["id"] != "7" {
 		t.Errorf("%v, %v", tree, err)
@@ -120,9 +108,7 @@ func TestManyEmptyMessages(t *testing.T) {
 func protoText(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile(orderProto)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // registry is one in memory.
@@ -42,9 +43,7 @@ func TestSchemasOfARegistry(t *testing.T) {
 			4: {Format: Protobuf, Text: `syntax = "proto3"; import "other.proto"; message A { B b = 1; }`, References: []Reference{{"other.proto", `syntax = "proto3"; message B { string id = 1; }`}}},
 		}}
 		m, err := New(Config{Format: Protobuf, ID: "id"}, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read := func(id int, indexes []int, value []byte) (*Record, error) {
 			return m.Read(t.Context(), &serving.StreamRecord{Stream: "s", Place: "0/0", Value: append(appendFrame(nil, id, indexes), value...)})
 		}
@@ -136,9 +135,7 @@ func TestRegisteredResults(t *testing.T) {
 // TestJSONBesideARegistry comes with a frame or without.
 func TestJSONBesideARegistry(t *testing.T) {
 	m, err := New(Config{Format: JSON, ID: "id"}, &registry{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, value := range []string{`{"id": "x"}`, "\x00\x00\x00\x00\x07" + `{"id": "x"}`} {
 		if r, err := m.Read(t.Context(), &serving.StreamRecord{Value: []byte(value)}); err != nil || r.ID != "x" {
 			t.Errorf("%q: %+v, %v", value, r, err)
@@ -149,9 +146,7 @@ func TestJSONBesideARegistry(t *testing.T) {
 // TestRecordsWithoutTheRegistry of their results have a schema of their own.
 func TestRecordsWithoutTheRegistry(t *testing.T) {
 	m, err := New(Config{Format: Avro, ID: "id", SchemaFile: write(t, "a.avsc", orderAvro)}, &registry{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r, err := m.Read(t.Context(), &serving.StreamRecord{Value: encodeAvro(t, orderAvro, avroOrder())}); err != nil || r.ID != "7" {
 		t.Errorf("%+v, %v", r, err)
 	}

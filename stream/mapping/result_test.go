@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestResults(t *testing.T) {
@@ -21,9 +22,7 @@ func TestResults(t *testing.T) {
 		Protobuf: {Config{Format: Protobuf, SchemaFile: orderProto, Message: "shop.v1.Order"}, string(orderMessage(t, `{"id": "7", "items": [{"price": 1.5}]}`))},
 	} {
 		m, err := New(one.cfg, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if records[format], err = m.Read(t.Context(), &serving.StreamRecord{Stream: "s", Place: "0/0", Value: []byte(one.value)}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestOthersGoOn while one model cannot be fetched.
@@ -39,12 +41,8 @@ func TestLocations(t *testing.T) {
 		body := source("1").Data
 		sum := sha256.Sum256(body)
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "wine.py"), body, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link.py")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "wine.py"), body, 0o600))
+		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link.py")))
 		if err := syscall.Mkfifo(filepath.Join(dir, "pipe.py"), 0o600); err != nil { // nobody writes to it
 			t.Fatal(err)
 		}

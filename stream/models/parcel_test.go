@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestKinds makes a bundle of each kind of model.
@@ -21,20 +22,14 @@ func TestKinds(t *testing.T) {
 		z := zip.NewWriter(&out)
 		for _, name := range names {
 			f, err := z.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			fmt.Fprint(f, "content of ", name)
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, z.Close())
 		return out.Bytes()
 	}
 	var packed bytes.Buffer
-	if err := bundle.Write(&packed, &bundle.Manifest{Runtime: "python", Python: "3.11", Entry: "m:f", InputType: serving.Doubles}, fstest.MapFS{"m.py": {Data: []byte("f = 1")}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Write(&packed, &bundle.Manifest{Runtime: "python", Python: "3.11", Entry: "m:f", InputType: serving.Doubles}, fstest.MapFS{"m.py": {Data: []byte("f = 1")}}))
 	for _, one := range []struct {
 		model           Model
 		manifest, files string
@@ -70,9 +65,7 @@ func TestKinds(t *testing.T) {
 		for range 2 {
 			p := parcelOf(t, &m)
 			content, err := os.ReadFile(p.bundle)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			b, err := bundle.Open(bytes.NewReader(content), int64(len(content)))
 			if err == nil {
 				err = b.Verify(t.Context())
@@ -90,9 +83,7 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s: %q with %v, want %q with %s", m.Kind, text, files, one.manifest, one.files)
 			}
 			digest, err := bundle.Digest(bytes.NewReader(content))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			digests = append(digests, digest)
 			p.remove()
 			if _, err := os.Stat(p.dir); !os.IsNotExist(err) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // random is a model of some bytes that a bundle cannot have smaller.
@@ -25,9 +26,7 @@ func random(name, version string) *Model {
 func (w *world) stored() int {
 	w.Helper()
 	_, n, err := w.bundles.Used(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
+	require.NoError(w, err)
 	return n
 }
 

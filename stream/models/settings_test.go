@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	modelspb "github.com/topsail-serving/topsail/stream/models/proto"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // every setting, and two that are not taken from the version before.
@@ -93,13 +94,9 @@ func drawSettings(t *rapid.T) json.RawMessage {
 		}
 	}
 	text, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	settings, err := readSettings(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return settings
 }
 
@@ -183,9 +180,7 @@ func TestSettled(t *testing.T) {
 			`{"batch":{"max_size":8,"strategy":"fixed"},"replicas":8,"signature":{"inputs":[{"name":"x","type":"json"}]}}`},
 	} {
 		tree, err := schema.ParseJSON([]byte(before))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := json.Marshal(one.model.settled(tree.(map[string]any)))
 		if err != nil || string(got) != one.want {
 			t.Errorf("%+v: %v\n%s, want\n%s", one.model, err, got, one.want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestTransfersEnd whatever the server does.
@@ -71,9 +72,7 @@ func TestTransfersEnd(t *testing.T) {
 // TestUploadsEnd when they do not go on, however large the bundle is.
 func TestUploadsEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bundle.zip")
-	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, make([]byte, 1<<20), 0o600))
 	stored := func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"digest": "sha256:00"}`) } // who has left needs nothing
 	for name, one := range map[string]struct {
 		serve http.HandlerFunc
@@ -98,9 +97,7 @@ func TestUploadsEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var network pipes.Network
 				own, err := apiclient.New(apiclient.Options{Server: network.Serve(t, one.serve), Prefix: "/api/v1", HTTP: network.Client()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				api := management{own}
 				began := time.Now()
 				digest, err := api.upload(t.Context(), file)

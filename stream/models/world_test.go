@@ -22,6 +22,7 @@ import (
 	"github.com/topsail-serving/topsail/serving/catalog"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/test/pipes"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/artifact"
@@ -66,18 +67,12 @@ func newWorldWith(t *testing.T, requireKeys bool) *world {
 	t.Helper()
 	dir := t.TempDir()
 	store, err := filestore.Open(filepath.Join(dir, "data"), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
 	folder, err := artifact.OpenFolder(filepath.Join(dir, "bundles"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bundles, err := artifact.Open(artifact.Config{Bucket: folder, Spool: filepath.Join(dir, "bundles"), MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	system := &api.System{Mode: "local", Store: store, Audit: store, Artifacts: bundles, Replicas: nothing{}, Traffic: traffic.New(traffic.Config{}), Gateway: func() string { return "" }}
 	w := &world{T: t, broker: newBroker(), store: store, bundles: bundles}
 	guard := auth.New(auth.Config{Catalog: store.Catalog, Require: requireKeys})
@@ -127,9 +122,7 @@ func (w *world) run(change func(*Config)) {
 		change(&cfg)
 	}
 	job, err := New(cfg)
-	if err != nil {
-		w.Fatal(err)
-	}
+	require.NoError(w, err)
 	ctx, cancel := context.WithCancel(w.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -166,13 +159,9 @@ func (w *world) outcomesOf() (all []outcome) {
 	w.Helper()
 	for _, r := range w.read("out") {
 		format, err := stream.FormatOf(r.Header(stream.HeaderContentType), r.Value)
-		if err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, err)
 		ack, err := ParseAcknowledgement(r.Value, format)
-		if err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, err)
 		all = append(all, outcome{ack.UUID, ack.Outcome})
 	}
 	for _, r := range w.read("dead") {

@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // memory is a broker in memory with one consumer group. It keeps what the contract
@@ -465,9 +466,7 @@ func TestMemory(t *testing.T) {
 		m := newMemory("in")
 		m.takeover = 2 * time.Second
 		p := &port{broker: m}
-		if err := p.open("127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.open("127.0.0.1:0"))
 		t.Cleanup(p.close)
 		return contract.StreamBroker{
 			In: []string{"in"}, Out: []string{"out", "other"}, Takeover: m.takeover, Largest: m.largest,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // scorer answers by a function, and knows some apps.
@@ -118,9 +119,7 @@ func run(t testing.TB, broker *memory, s Scorer, change func(*Config)) (*Job, *m
 		change(&cfg)
 	}
 	j, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -155,13 +154,9 @@ func results(t testing.TB, broker *memory, name string) map[string]Response {
 	all := map[string]Response{}
 	for _, r := range broker.read(name) {
 		format, err := stream.FormatOf(r.Header(stream.HeaderContentType), r.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		response, err := ParseResponse(r.Value, format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, twice := all[response.UUID]; twice {
 			t.Errorf("two results of %s", response.UUID)
 		}

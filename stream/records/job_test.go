@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestEveryRecordHasItsResult(t *testing.T) {
@@ -201,9 +202,7 @@ func TestIDs(t *testing.T) {
 		var ids []string
 		for _, r := range broker.read("out") {
 			response, err := ParseResponse(r.Value, stream.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			ids = append(ids, response.UUID)
 		}
 		if !slices.Equal(ids, []string{"a", "b", "a", "c"}) {
@@ -734,9 +733,7 @@ func TestConfigIsChecked(t *testing.T) {
 func gathered(t testing.TB, r *obs.Registry) map[string]float64 {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -847,9 +844,7 @@ func TestGuaranteedTime(t *testing.T) {
 		}
 		for _, r := range broker.read("out") {
 			response, err := ParseResponse(r.Value, stream.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if at, is := asked[response.UUID]; is && r.At.Sub(at) > limit+10*time.Millisecond {
 				t.Errorf("the result of %s leaves after %v", response.UUID, r.At.Sub(at))
 			}
@@ -892,13 +887,9 @@ func TestSlowMinority(t *testing.T) {
 				in, last, late := broker.read("in"), map[string]int{}, 0
 				for _, r := range broker.read("out") {
 					response, err := ParseResponse(r.Value, stream.JSON)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					i, err := strconv.Atoi(response.UUID)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					if key := string(r.Key); order == stream.OrderKey {
 						if i < last[key] {
 							t.Errorf("the result of %d comes after that of %d", i, last[key])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestLimiterStaysWithinItsBounds, and lets in as many as it says.
@@ -106,9 +107,7 @@ func TestLimiterForgetsReplicasThatWent(t *testing.T) {
 func TestAcquiringEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(1)
-		if err := l.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.acquire(t.Context()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := l.acquire(ctx); err == nil {

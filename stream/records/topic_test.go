@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
 	"github.com/topsail-serving/topsail/stream/mapping"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // sum answers the sum of the numbers, with a qualifier that says whether it is large.
@@ -167,9 +168,7 @@ func TestRoutes(t *testing.T) {
 			var got []string
 			for _, r := range broker.read(name) {
 				response, err := ParseResponse(r.Value, stream.JSON)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				got = append(got, response.UUID)
 			}
 			if !slices.Equal(got, ids) {
@@ -271,9 +270,7 @@ func TestTensors(t *testing.T) {
 // TestNamedInputs of an app without a signature are its one input, as in the predict API.
 func TestNamedInputs(t *testing.T) {
 	r, err := ParseRequest([]byte(`{"uuid": "1", "inputs": {"input": [1]}}`), stream.JSON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in, err := r.Input(serving.Doubles)
 	if err != nil || len(in.Data) != 8 {
 		t.Errorf("%+v, %v", in, err)
@@ -283,9 +280,7 @@ func TestNamedInputs(t *testing.T) {
 	}
 	for _, wrong := range []string{`{"inputs": {"input": [1], "more": 2}}`, `{"inputs": {}}`, `{"inputs": [1]}`} {
 		r, err := ParseRequest([]byte(wrong), stream.JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := r.Input(serving.Doubles); err == nil {
 			t.Errorf("%s is an input", wrong)
 		}
