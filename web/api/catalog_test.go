@@ -7,6 +7,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/rest"
 )
 
@@ -39,9 +40,7 @@ func TestExportAndImport(t *testing.T) {
 // of the first one may not say how batches are sized.
 func plainCatalog(t *testing.T, text []byte) string {
 	var doc Catalog
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &doc))
 	doc.Revision = 0
 	for i := range doc.Apps {
 		doc.Apps[i].Origin = ""

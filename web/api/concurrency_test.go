@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/rest"
 )
@@ -21,9 +22,7 @@ import (
 func TestManyClientsChangeTheSameApps(t *testing.T) {
 	w := having(t)
 	store, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer store.Close()
 	w.keys = nil
 	w.api.System.Store, w.api.Audit = store, store

@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/check"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/auth"
 )
 
@@ -149,9 +150,7 @@ func TestEventsOfTheRest(t *testing.T) {
 			r.cluster.Processes = []Process{{Role: "gateway", Name: "g1", State: "failed"}}
 			r.cluster.Servers = []check.Finding{{Name: "redis", State: check.OK, Checked: time.Unix(1, 0)}}
 		})
-		if err := r.AddAudit(t.Context(), serving.AuditEntry{Name: "new", Kind: "app"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.AddAudit(t.Context(), serving.AuditEntry{Name: "new", Kind: "app"}))
 		time.Sleep(5 * time.Second)
 		want := []message{
 			{"decision", `{"changed":[{"kind":"version","name":"n:1"},{"kind":"version","name":"m:1"}]}`},
@@ -303,9 +302,7 @@ func TestEventsOverHTTP(t *testing.T) {
 	request, _ := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/api/v1/events", nil)
 	request.Header.Set("X-Api-Key", r.keys["viewer"])
 	resp, err := server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	var names []string
 	lines := bufio.NewScanner(resp.Body)
@@ -318,9 +315,7 @@ func TestEventsOverHTTP(t *testing.T) {
 		t.Errorf("got %s, %v", got, lines.Err())
 	}
 	head, err := http.NewRequestWithContext(t.Context(), "HEAD", server.URL+"/api/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head.Header.Set("X-Api-Key", r.keys["viewer"])
 	if resp, err := server.Client().Do(head); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("HEAD: %v", err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/test/contract"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -31,35 +32,25 @@ func pack(t *testing.T, content string) (data []byte, digest string) {
 	t.Helper()
 	var buf bytes.Buffer
 	m := &bundle.Manifest{Runtime: "python", Python: "3.11", Entry: "model.pkl"}
-	if err := bundle.Write(&buf, m, fstest.MapFS{"model.pkl": {Data: []byte(content)}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bundle.Write(&buf, m, fstest.MapFS{"model.pkl": {Data: []byte(content)}}))
 	digest, err := bundle.Digest(bytes.NewReader(buf.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return buf.Bytes(), digest
 }
 
 func open(t *testing.T, dir string, maxBytes int64) *Store {
 	t.Helper()
 	folder, err := OpenFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := Open(Config{Bucket: folder, Spool: dir, MaxBytes: maxBytes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
 func put(t *testing.T, s *Store, data []byte) (api.Artifact, bool) {
 	t.Helper()
 	a, created, err := s.Put(t.Context(), bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a, created
 }
 
@@ -67,9 +58,7 @@ func put(t *testing.T, s *Store, data []byte) (api.Artifact, bool) {
 func held(t *testing.T, s *Store) int64 {
 	t.Helper()
 	n, err := s.total(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n + s.uploading.Load()
 }
 
@@ -77,9 +66,7 @@ func held(t *testing.T, s *Store) int64 {
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := make([]string, len(entries))
 	for i, entry := range entries {
 		names[i] = entry.Name()
@@ -107,13 +94,9 @@ func TestPutGetListDelete(t *testing.T) {
 		t.Fatalf("list is %v, %v", all, err)
 	}
 	r, err := s.Open(t.Context(), digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
-	if err := s.Delete(t.Context(), digest); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Delete(t.Context(), digest))
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("who was reading it read %d bytes, %v", len(got), err)
 	}
@@ -175,9 +158,7 @@ func TestADamagedBundleIsRepaired(t *testing.T) {
 	path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
 	damaged := bytes.Clone(good)
 	damaged[bytes.Index(damaged, []byte("weights"))] ^= 1
-	if err := os.WriteFile(path, damaged, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	if _, created := put(t, s, good); !created {
 		t.Error("the upload was discarded")
 	}
@@ -198,9 +179,7 @@ func TestFull(t *testing.T) {
 	if _, _, err := s.Put(t.Context(), bytes.NewReader(two)); !errors.Is(err, api.ErrBundlesFull) || !strings.Contains(err.Error(), "delete bundles") {
 		t.Errorf("error is %v", err)
 	}
-	if err := s.Delete(t.Context(), digest); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Delete(t.Context(), digest))
 	if _, created := put(t, s, two); !created {
 		t.Error("there is room, and it was not created")
 	}
@@ -209,9 +188,7 @@ func TestFull(t *testing.T) {
 func TestTheDiskIsFull(t *testing.T) {
 	s := open(t, t.TempDir(), 0)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	u := &upload{store: s, file: full, hash: sha256.New()}
 	if err := u.receive(t.Context(), strings.NewReader("x")); !errors.Is(err, api.ErrBundlesFull) {
 		t.Errorf("error is %v", err)
@@ -225,12 +202,8 @@ func TestOpenRemovesWhatACrashLeft(t *testing.T) {
 	data, digest := pack(t, "one")
 	put(t, s, data)
 	u, err := s.begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := u.receive(t.Context(), strings.NewReader("half of a bundle")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, u.receive(t.Context(), strings.NewReader("half of a bundle")))
 	if len(files(t, dir)) != 2 {
 		t.Fatal("there is no upload to break off")
 	}
@@ -238,9 +211,7 @@ func TestOpenRemovesWhatACrashLeft(t *testing.T) {
 		t.Error("an upload went that another process may be at")
 	}
 	long := time.Now().Add(-2 * abandoned)
-	if err := os.Chtimes(u.file.Name(), long, long); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chtimes(u.file.Name(), long, long))
 	s = open(t, dir, 0)
 	if left := files(t, dir); len(left) != 1 || "sha256:"+strings.TrimSuffix(left[0], ".zip") != digest {
 		t.Errorf("there is %v", left)
@@ -255,9 +226,7 @@ func TestDigestsAreNoPaths(t *testing.T) {
 	s := open(t, filepath.Join(outside, "store"), 0)
 	data, digest := pack(t, "one")
 	secret := filepath.Join(outside, "secret.zip")
-	if err := os.WriteFile(secret, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(secret, data, 0o600))
 	for _, d := range []string{"sha256:../secret", "../secret", "", "sha256:" + strings.Repeat("../", 20) + "secret", strings.ToUpper(digest)} {
 		_, errGet := s.Get(t.Context(), d)
 		_, errOpen := s.Open(t.Context(), d)
@@ -275,16 +244,12 @@ func TestADamagedBundleIsRepairedByAnUpload(t *testing.T) {
 	data, digest := pack(t, "one")
 	put(t, s, data)
 	path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
-	if err := os.WriteFile(path, data[:len(data)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data[:len(data)/2], 0o600))
 	s = open(t, dir, 0)
 	if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) {
 		t.Errorf("error is %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other.zip"), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.zip"), data, 0o600))
 	if all, err := s.List(t.Context()); err != nil || !slices.Equal(all, []string{digest}) {
 		t.Errorf("list is %v, %v", all, err)
 	}
@@ -309,9 +274,7 @@ func TestDamageIsACondition(t *testing.T) {
 			put(t, open(t, dir, 0), data)
 			s := open(t, dir, 0)
 			path := filepath.Join(dir, strings.TrimPrefix(digest, "sha256:")+".zip")
-			if err := damage(path); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, damage(path))
 			if _, err := s.Get(t.Context(), digest); !errors.Is(err, api.ErrBundleInvalid) {
 				t.Errorf("%s: error is %v", name, err)
 			}
@@ -395,9 +358,7 @@ func TestFolderContract(t *testing.T) {
 		dir := t.TempDir()
 		return func() contract.BundleStore {
 			folder, err := OpenFolder(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return folder
 		}
 	})
@@ -419,9 +380,7 @@ func TestFullIsACondition(t *testing.T) {
 	if err := s.Full(); err == nil || !strings.Contains(err.Error(), "delete bundles") {
 		t.Errorf("error is %v", err)
 	}
-	if err := s.Delete(t.Context(), digest); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Delete(t.Context(), digest))
 	if err := s.Full(); err != nil {
 		t.Error(err)
 	}
@@ -434,13 +393,9 @@ func TestAddresses(t *testing.T) {
 	one, other, stranger := open(t, dir, 0), open(t, dir, 0), open(t, dir, 0)
 	one.Key, other.Key, stranger.Key = []byte("key"), []byte("key"), []byte("other")
 	address, err := one.Address(t.Context(), "sha256:a", now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	query, err := url.ParseQuery(strings.TrimPrefix(address, "?"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := other.Signed("sha256:a", query, now.Add(addressLasts-time.Second)); err != nil {
 		t.Error(err)
 	}

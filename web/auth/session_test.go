@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/access"
 	"github.com/topsail-serving/topsail/internal/access/testca"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/problem"
@@ -78,24 +79,18 @@ func TestSessionsOfTheFile(t *testing.T) {
 	path := testca.Write(t, dir, "keys", []byte("ann:"+fileKey))
 	open := func() *world {
 		keys, err := access.KeysFile(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w := having(t, "")
 		w.Guard = auth.New(auth.Config{Keys: keys, Catalog: func() *serving.Catalog { return w.cat }})
 		return w
 	}
 	w := open()
 	cookie, _, err := w.signIn(fileKey, "192.0.2.7:1", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, _ := open().ask("GET", "http://h/", "Cookie", cookie.String()); got.Role != "" {
 		t.Error("another process takes the session")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte("ann:another-key-0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "keys"), []byte("ann:another-key-0123456789"), 0o600))
 	wait.Until(t, "the end of the session with its key, though another one has its name", func() bool {
 		got, _ := w.ask("GET", "http://h/", "Cookie", cookie.String())
 		return got.Role == ""

@@ -23,6 +23,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // author changes what is its own, one step after the other, beside others who change theirs, and
@@ -47,9 +48,7 @@ func newAuthor(t fatal, p *place, name string, steps []int, acks chan<- struct{}
 	base := serving.Version{ModelID: baseOf(name), InputType: serving.Doubles}
 	w := &author{name: name, steps: steps, place: p, acks: acks, past: map[string][]string{}, known: map[string]int{}}
 	w.learner = learnerOf(t, &app, base.ModelID)
-	if err := w.change("app "+app.Name, strconv.FormatInt(app.SLO.Std().Milliseconds(), 10), catalog.All{catalog.PutVersion{Version: base}, catalog.PutApp{App: app}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.change("app "+app.Name, strconv.FormatInt(app.SLO.Std().Milliseconds(), 10), catalog.All{catalog.PutVersion{Version: base}, catalog.PutApp{App: app}}))
 	return w
 }
 
@@ -59,9 +58,7 @@ func baseOf(name string) serving.ModelID { return serving.ModelID{Model: name + 
 func learnerOf(t fatal, app *serving.App, model serving.ModelID) *state.App {
 	t.Helper()
 	policy, err := kinds.New(app, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return state.NewApp(app.Name, app.Policy, policy.(selection.Learner), []serving.Definition{{ModelID: model}})
 }
 
@@ -264,9 +261,7 @@ func (p *place) things(t fatal) map[string]string {
 	t.Helper()
 	ctx, all := context.Background(), map[string]string{}
 	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	cat, err := p.store.Apply(ctx, catalog.All{}, 0)
 	must(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -100,32 +101,24 @@ func placeOf(s store, spool string) *place {
 
 func onDisk(t fatal, dir string) *place {
 	s, err := filestore.Open(dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return placeOf(s, dir)
 }
 
 func (p *place) take(t fatal, bundles bool) []byte {
 	t.Helper()
 	a, err := p.Make(context.Background(), bundles)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	var text bytes.Buffer
-	if err := a.Write(context.Background(), &text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Write(context.Background(), &text))
 	return text.Bytes()
 }
 
 func (p *place) bring(t fatal, archive []byte, dryRun bool) api.Restored {
 	t.Helper()
 	report, err := p.Restore(context.Background(), bytes.NewReader(archive), serving.Author{Who: "anna"}, dryRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return report
 }
 
@@ -141,37 +134,27 @@ func (p *place) holds(t fatal) holding {
 		h.bundles = maps.Clone(kept.all)
 	}
 	cat, err := p.store.Apply(context.Background(), catalog.All{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, doc := range docs {
 		h.objects[doc.Kind+"/"+doc.Key] = string(doc.JSON)
 	}
 	err = p.EachState(context.Background(), func(key serving.StateKey, text []byte) error { h.states[key.String()] = string(text); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var objects []serving.UsageKey
 	for name := range cat.Apps {
 		objects = append(objects, serving.UsageKey{App: name})
 	}
 	usage, err := p.UsageOf(context.Background(), objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, u := range usage {
 		u.Since = u.Since.Truncate(time.Millisecond)
 		text, _ := json.Marshal(u)
 		h.usage[u.Key.String()] = string(text)
 	}
 	entries, err := p.entries(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		h.entries[fmt.Sprint(e.At.UnixNano(), e.Who, e.Action, e.Kind, e.Name, string(e.Before), string(e.After))] = ""
 	}
@@ -279,9 +262,7 @@ func TestDamagedBackups(t *testing.T) {
 	p, random := some(t), rand.New(rand.NewPCG(1, 2))
 	archive := p.take(t, true)
 	good, err := Open(bytes.NewReader(archive), int64(len(archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	refused := 0
 	for range 3000 {
 		data := slices.Clone(archive)
@@ -323,9 +304,7 @@ func TestFormat(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names = append(names, h.Name)
 	}
 	want := []string{"contents.json", "state.jsonl.gz", "bundles/" + strings.TrimPrefix(digestOf("bundle"), "sha256:") + ".zip", "SHA256SUMS"}
@@ -337,9 +316,7 @@ func TestFormat(t *testing.T) {
 // TestFirstRelease restores what the first release with backups wrote.
 func TestFirstRelease(t *testing.T) {
 	archive, err := os.ReadFile("testdata/format1.tar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := onDisk(t, t.TempDir())
 	defer p.Close()
 	p.bring(t, archive, false)
@@ -353,15 +330,11 @@ func TestFirstRelease(t *testing.T) {
 func TestNewerFormat(t *testing.T) {
 	p := some(t)
 	a, err := p.Make(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	a.(*Archive).Format = format + 1
 	var text bytes.Buffer
-	if err := a.Write(t.Context(), &text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Write(t.Context(), &text))
 	_, err = Open(bytes.NewReader(text.Bytes()), int64(text.Len()))
 	if !errors.Is(err, api.ErrBackupInvalid) || !strings.Contains(err.Error(), "its format is 2, and this topsail reads up to 1: use the release that made it, r") {
 		t.Errorf("%v", err)
@@ -371,9 +344,7 @@ func TestNewerFormat(t *testing.T) {
 // FuzzOpen gives any bytes: what is opened can be read to its end.
 func FuzzOpen(f *testing.F) {
 	archive, err := os.ReadFile("testdata/format1.tar")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(archive)
 	f.Add(archive[:600])
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -382,9 +353,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		for _, err := range file.Items() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	})
 }

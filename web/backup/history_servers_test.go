@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestWhatWasAcknowledgedComesBack has several change a place at once, apps, versions with real
@@ -18,9 +20,7 @@ import (
 func TestWhatWasAcknowledgedComesBack(t *testing.T) {
 	places := newPlaces(t)
 	rapid.Check(t, func(t *rapid.T) {
-		if err := places.client.FlushAll(context.Background()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, places.client.FlushAll(context.Background()).Err())
 		from := places.open(t, rapid.SampledFrom([]string{disk, inRedis}).Draw(t, "from"), "from")
 		to := places.open(t, rapid.SampledFrom([]string{disk, inRedis}).Draw(t, "to"), "to")
 		before := from.holds(t) // of the file of format 1
@@ -34,20 +34,14 @@ func TestWhatWasAcknowledgedComesBack(t *testing.T) {
 			archive = from.take(t, true)
 		})
 		leased, err := from.LeaseQueryIDs(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		check := func(in *place) {
 			t.Helper()
 			things := in.things(t)
 			for _, w := range authors {
-				if err := w.within(then[w], things); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, w.within(then[w], things))
 			}
-			if err := before.within(in.holds(t)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, before.within(in.holds(t)))
 		}
 		check(from)
 		if rapid.Bool().Draw(t, "it is not empty") {

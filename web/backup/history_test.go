@@ -18,6 +18,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/web/artifact"
 )
@@ -32,16 +33,12 @@ type places struct {
 func newPlaces(t *testing.T) *places {
 	t.Helper()
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.Redis(t.TempDir(), port)
 	if err == nil {
 		err = server.Start(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(server.Kill)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
 	t.Cleanup(func() { client.Close() })
@@ -65,9 +62,7 @@ type owner interface {
 func (p *places) open(t owner, kind, name string) *place {
 	t.Helper()
 	dir, err := os.MkdirTemp(p.t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	made := &place{}
 	var bucket artifact.Bucket
 	switch kind {
@@ -128,9 +123,7 @@ func live(t *rapid.T, p *place, authors int, most int, meanwhile func(all []*aut
 	if meanwhile != nil {
 		meanwhile(all)
 	}
-	if err := running.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, running.Wait())
 	return all
 }
 
@@ -141,9 +134,7 @@ func TestUsageOfAnotherTimeGoes(t *testing.T) {
 		from, to := places.open(t, disk, "from"), places.open(t, kind, "to")
 		newAuthor(t, from, "w", nil, nil)
 		counted := newAuthor(t, to, "w", []int{9}, make(chan struct{}, 1))
-		if err := counted.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, counted.run(t.Context()))
 		to.bring(t, from.take(t, true), false)
 		usage, err := to.UsageOf(t.Context(), []serving.UsageKey{{App: "w-learns"}})
 		if err != nil || len(usage) != 1 {

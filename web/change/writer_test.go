@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/change"
 )
 
@@ -53,9 +54,7 @@ func app(name string) catalog.Change {
 
 func having(t *testing.T) *memory {
 	cat, err := catalog.Apply(&serving.Catalog{}, app("first"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &memory{cat: cat}
 }
 
@@ -100,9 +99,7 @@ func TestWaitsEnd(t *testing.T) {
 		store := having(t)
 		turns := change.New(store)
 		done, err := turns.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		nothing := func(*serving.Catalog) ([]catalog.Change, error) { return nil, nil }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/change"
 )
@@ -67,9 +68,7 @@ func having(t *testing.T) *memory {
 		catalog.PutApp{App: serving.App{Name: "b", InputType: serving.Strings, SLO: serving.Duration(2e7)}},
 	} {
 		next, err := catalog.Apply(m.cat, c, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.cat = next
 	}
 	return m

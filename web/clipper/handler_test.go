@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/change"
 	"github.com/topsail-serving/topsail/web/inflight"
@@ -117,9 +118,7 @@ func TestStoreAway(t *testing.T) {
 func TestWaitingEndsWithTheClient(t *testing.T) {
 	a := &admin{writer: change.New(having(t))}
 	done, err := a.writer.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer done()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/traffic"
 )
 
@@ -27,9 +28,7 @@ func TestPage(t *testing.T) {
 		"topsail_gateway_answers_total": func(s *obs.Series) { answers += s.Value },
 		"go_goroutines":                 func(*obs.Series) { sent = true },
 	}
-	if err := (traffic.Page{URL: server.URL + "/metrics", Key: "secret", Client: server.Client()}).Read(t.Context(), readers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, (traffic.Page{URL: server.URL + "/metrics", Key: "secret", Client: server.Client()}).Read(t.Context(), readers))
 	if answers != 3 {
 		t.Errorf("%v answers", answers)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // counted is a Collector that has counted an answer a second for so many seconds up to now.
@@ -96,9 +97,7 @@ func TestProcessesShareThePast(t *testing.T) {
 	for range 3 {
 		for _, c := range []*Collector{long, short} {
 			_, err := c.load(t.Context(), keeper)
-			if err := errors.Join(err, c.save(t.Context(), keeper)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(err, c.save(t.Context(), keeper)))
 		}
 	}
 	want, _ := answersIn(counted(now, 7200), 3*time.Hour, now)
@@ -111,18 +110,14 @@ func TestProcessesShareThePast(t *testing.T) {
 
 func TestAPastThatCannotBeRead(t *testing.T) {
 	good, err := counted(time.Now(), 60).snapshot(time.Now()).write()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, text := range map[string][]byte{"nothing": {}, "no archive": []byte("x"), "half": good[:len(good)/2]} {
 		if _, err := readPast(text); err == nil {
 			t.Errorf("%s: it is read", name)
 		}
 	}
 	whole, err := readPast(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := fmt.Sprint(whole)
 	for i := range good {
 		flipped := bytes.Clone(good)
@@ -132,9 +127,7 @@ func TestAPastThatCannotBeRead(t *testing.T) {
 		}
 	}
 	later, err := past{Format: pastFormat + 1}.write()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := readPast(later); err == nil {
 		t.Error("a later format is read")
 	}
@@ -143,9 +136,7 @@ func TestAPastThatCannotBeRead(t *testing.T) {
 func FuzzPast(f *testing.F) {
 	now := time.Unix(1e9, 0)
 	good, err := counted(now, 60).snapshot(now).write()
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := readPast(text)

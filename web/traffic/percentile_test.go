@@ -14,6 +14,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const ms = time.Millisecond
@@ -87,9 +88,7 @@ func percentiles(t *testing.T, objective time.Duration, draw func(*rand.Rand) ti
 		t.Fatalf("%d apps", len(now.Apps))
 	}
 	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, one := range []struct {
 		q    float64
 		says int64

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // machine is a sidecar with one replica of version 1 of model m, as its metrics show it.
@@ -173,9 +174,7 @@ func TestPerformanceCountsOnce(t *testing.T) {
 
 func save(t *rapid.T, c *Collector, keeper Keeper) {
 	t.Helper()
-	if err := c.save(t.Context(), keeper); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.save(t.Context(), keeper))
 }
 
 // TestTheOldestPerformanceMakesWay keeps those that were measured last.

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/topsail-serving/topsail/test/openapi"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // request is one of the contract's, with the status that it is to have.
@@ -178,9 +179,7 @@ func TestAnswersAreThoseOfTheContract(t *testing.T) {
 		}
 		if r.operation == "createKey" && answer.Code == http.StatusCreated {
 			var key struct{ ID, Secret string }
-			if err := json.Unmarshal(answer.Body.Bytes(), &key); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &key))
 			made = strings.NewReplacer("KEY", key.ID, "SECRET", key.Secret)
 		}
 		if r.operation == "backUp" && answer.Code == http.StatusOK {

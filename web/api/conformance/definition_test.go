@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/schema"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -58,9 +59,7 @@ var partial = map[string][]string{
 // written: a field that one of them lacks is forgotten there.
 func TestSchemasAreThoseOfTheDefinitions(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(ask(t, served(t), "GET", "/openapi.yaml", "").Body.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, definition := range definitions {
 		s := doc.Components.Schemas[name]
 		if s == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/schema"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestPoliciesAreThoseOfTheContract holds the kinds of policies and their options against the contract: others make forms of it.
@@ -26,9 +27,7 @@ func TestPoliciesAreThoseOfTheContract(t *testing.T) {
 		Options []string
 		Learns  bool
 	}
-	if err := convert(policy.Extensions["x-kinds"], &kinds); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, convert(policy.Extensions["x-kinds"], &kinds))
 	if got := slices.Sorted(maps.Keys(kinds)); !slices.Equal(got, serving.PolicyKinds()) {
 		t.Errorf("there are %v, and in the contract %v", serving.PolicyKinds(), got)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/bundle"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/web/api"
 	"github.com/topsail-serving/topsail/web/auth"
 	"github.com/topsail-serving/topsail/web/backup"
@@ -181,9 +182,7 @@ func (s fakeBundles) Delete(context.Context, string) error { *s.there = false; r
 // served is the API over a store on disk, for whoever asks on this machine.
 func served(t *testing.T) http.Handler {
 	store, err := filestore.Open(t.TempDir(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	stream := serving.Stream{Name: "wine", Kind: serving.DataStream, App: "a", Input: []string{"in"}, Output: "out", DeadLetter: "dead"}
 	if _, err := store.Apply(t.Context(), catalog.PutStream{Stream: stream}, 0); err != nil {
