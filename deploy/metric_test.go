@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // metric is a family as a process exposes it.
@@ -46,9 +48,7 @@ var (
 func (m metrics) scrape(t *testing.T, url string) {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	lines, deprecated := bufio.NewScanner(resp.Body), false
 	for lines.Scan() {
@@ -64,9 +64,7 @@ func (m metrics) scrape(t *testing.T, url string) {
 			m.take(t, found[1], found[2])
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lines.Err())
 }
 
 func (m metrics) take(t *testing.T, name, labels string) {
@@ -123,9 +121,7 @@ func registered(t *testing.T) []string {
 			files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	prefixes := prefixesOf(files)
 	var names []string

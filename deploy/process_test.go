@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )
@@ -59,9 +60,7 @@ func start(t *testing.T, args ...string) *process {
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
 	cmd.Env = append(os.Environ(), "TOPSAIL_REDIS_ADDRS=127.0.0.1:1", "TOPSAIL_INFLUXDB_URL=http://127.0.0.1:1",
 		"CONSUL_HTTP_ADDR=127.0.0.1:1", "NOMAD_ADDR=http://127.0.0.1:1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
@@ -134,9 +133,7 @@ var (
 func startLocal(t *testing.T) (metrics string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, catalog, programs.gosum, programs.gostages), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, catalog, programs.gosum, programs.gostages), 0o600))
 	p := start(t, "local", "--config", file, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
 	wait.Until(t, "the greeting", func() bool { return strings.Contains(p.out.String(), "Stop with") }, p.out.String)
 	app := askLine.FindString(p.out.String())
@@ -160,14 +157,10 @@ func startLocal(t *testing.T) (metrics string) {
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -175,9 +168,7 @@ func fetch(t *testing.T, url string) string {
 func exchange(t *testing.T, url, body, want string) {
 	t.Helper()
 	resp, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	if answer, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(answer), want) {
 		t.Fatalf("%s: %s, %v; want %s", url, answer, err, want)
@@ -206,9 +197,7 @@ broker = "redis"
 func startRole(t *testing.T, role string, port int) (metrics string) {
 	t.Helper()
 	ops, file := fmt.Sprintf("127.0.0.1:%d", port), filepath.Join(t.TempDir(), "topsail.toml")
-	if err := os.WriteFile(file, []byte(streams), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(streams), 0o600))
 	p := start(t, role, "--config", file, "--ops-addr", ops, "--gateway-addr", "127.0.0.1:0", "--web-addr", "127.0.0.1:0",
 		"--sidecar-models", `[{"model": "sum", "version": "1", "input_type": "doubles", "batch": {"strategy": "aimd"}}]`)
 	wait.Until(t, "the port for operators", func() bool {
@@ -225,8 +214,6 @@ func startRole(t *testing.T, role string, port int) (metrics string) {
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	first, err := servers.FreePorts(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return first
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -23,9 +24,7 @@ func TestAgents(t *testing.T) {
 			t.Parallel()
 			program, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".hcl"), "-")
 			path, err := servers.Binary(program)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			base := filepath.Join(t.TempDir(), "base.hcl")
 			text := "data_dir = \"/opt/agent\"\n"
 			args := []string{"validate", base, file}
@@ -33,9 +32,7 @@ func TestAgents(t *testing.T) {
 				text += "client {\n  enabled = true\n}\n"
 				args = []string{"config", "validate", base, file}
 			}
-			if err := os.WriteFile(base, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(base, []byte(text), 0o600))
 			if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

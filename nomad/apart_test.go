@@ -14,6 +14,7 @@ import (
 
 	nomadapi "github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -27,22 +28,16 @@ type nodes struct {
 func startNodes(t *testing.T) *nodes {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "n") // short: the path of a task's socket has at most 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first, err := servers.FreePorts(640)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	server, err := servers.NomadServer(filepath.Join(dir, "s"), first, servers.NomadOptions{})
 	all := []*servers.Server{server}
 	for i := range 3 {
 		client, failed := servers.NomadClient(fmt.Sprint("c", i), filepath.Join(dir, fmt.Sprint("c", i)), first+10*(i+1), first+40+200*i, first, servers.NomadOptions{})
 		all, err = append(all, client), errors.Join(err, failed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		for _, s := range slices.Backward(all) {
 			s.Stop()
@@ -51,9 +46,7 @@ func startNodes(t *testing.T) *nodes {
 		os.RemoveAll(dir)
 	})
 	for _, s := range all {
-		if err := s.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Start(t.Context()))
 	}
 	n := &nodes{T: t}
 	if n.api, err = nomadapi.NewClient(&nomadapi.Config{Address: "http://" + server.Addr}); err != nil {
@@ -87,17 +80,13 @@ func (n *nodes) until(what string, good func() error) {
 func (n *nodes) run(role string, v variables) {
 	n.Helper()
 	text, err := Job(role)
-	if err != nil {
-		n.Fatal(err)
-	}
+	require.NoError(n, err)
 	v = with(v, variables{"program": self(n.T), "service_provider": "nomad", "port": 0})
 	if role == "scheduler" {
 		delete(v, "port")
 	}
 	job, err := n.api.Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: text, Variables: v.hcl(n.T), Canonicalize: true})
-	if err != nil {
-		n.Fatal(err)
-	}
+	require.NoError(n, err)
 	if _, _, err := n.api.Jobs().Register(job, nil); err != nil {
 		n.Fatal(err)
 	}
@@ -160,9 +149,7 @@ func TestDrainKeepsApart(t *testing.T) {
 	}
 	n.apart(roles, 2)
 	counts, err := n.on("gateway")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first := slices.Sorted(maps.Keys(counts))[0]
 	n.drain(first)
 	n.apart(roles, 2, first) // on both others: of all roles

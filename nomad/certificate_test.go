@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // certificate is one for 127.0.0.1 that signed itself, with its key, both in PEM,
@@ -21,18 +23,12 @@ import (
 func certificate(t *testing.T) (cert, key string, client *http.Client) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cert = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	key = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 	trusted := x509.NewCertPool()

@@ -17,6 +17,7 @@ import (
 	consulapi "github.com/hashicorp/consul/api"
 	nomadapi "github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -145,9 +146,7 @@ func (c *cluster) nomadAs(t *testing.T, token string) *nomadapi.Client {
 func nomadAt(t *testing.T, addr, token string) *nomadapi.Client {
 	t.Helper()
 	client, err := nomadapi.NewClient(&nomadapi.Config{Address: addr, SecretID: token, Namespace: namespace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -156,9 +155,7 @@ func nomadAt(t *testing.T, addr, token string) *nomadapi.Client {
 func (c *cluster) consulAs(t *testing.T, token string) *consulapi.Client {
 	t.Helper()
 	client, err := consulapi.NewClient(&consulapi.Config{Address: c.consul.Addr, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client
 }
 
@@ -170,9 +167,7 @@ func (v variables) hcl(t *testing.T) string {
 	var b strings.Builder
 	for name, value := range v {
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprintf(&b, "%s = %s\n", name, strings.NewReplacer("${", "$${", "%{", "%%{").Replace(string(text)))
 	}
 	return b.String()
@@ -182,9 +177,7 @@ func (v variables) hcl(t *testing.T) string {
 func (c *cluster) parse(t *testing.T, role string, v variables) (*nomadapi.Job, error) {
 	t.Helper()
 	text, err := Job(role)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c.root.Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: text, Variables: v.hcl(t), Canonicalize: true})
 }
 

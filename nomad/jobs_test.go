@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	nomadapi "github.com/hashicorp/nomad/api"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // variants are the ways to run each role. All must be valid and without warnings;
@@ -98,9 +100,7 @@ func TestJobs(t *testing.T) {
 			t.Parallel()
 			v.vars = with(v.vars, variables{"namespace": namespace})
 			job, err := c.parse(t, v.role, v.vars)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if want := "topsail-" + v.role; *job.ID != want {
 				t.Errorf("the id is %q, want %q", *job.ID, want)
 			}
@@ -135,9 +135,7 @@ func with(v, more variables) variables {
 func TestGatewayIsRouted(t *testing.T) {
 	c := shared
 	job, err := c.parse(t, "gateway", variables{"traefik_rule": "PathPrefix(`/`)", "fabio_route": "predict.example/", "cert_file": "/cert"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []string{
 		"traefik.enable=true", "traefik.http.routers.topsail.rule=PathPrefix(`/`)",
 		"traefik.http.services.topsail.loadbalancer.server.scheme=https", "urlprefix-predict.example/ proto=https",
@@ -162,9 +160,7 @@ func TestSpread(t *testing.T) {
 	c := shared
 	for role, vars := range map[string]variables{"gateway": {"count": 2}, "scheduler": nil, "web": nil, "stream": nil} {
 		job, err := c.parse(t, role, vars)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		spreads := job.TaskGroups[0].Spreads
 		if len(spreads) != 1 || spreads[0].Attribute != "${node.unique.id}" {
 			t.Errorf("%s: %+v", role, spreads)

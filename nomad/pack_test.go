@@ -14,14 +14,14 @@ import (
 	"text/template"
 
 	nomadapi "github.com/hashicorp/nomad/api"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func spec(t *testing.T, role string) string {
 	t.Helper()
 	text, err := Job(role)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
@@ -29,9 +29,7 @@ func spec(t *testing.T, role string) string {
 func writtenPack(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := WritePack(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WritePack(dir))
 	return dir
 }
 
@@ -58,9 +56,7 @@ func TestPackRenders(t *testing.T) {
 					}
 				}
 				got, err := c.root.Jobs().ParseHCLOpts(&nomadapi.JobsParseRequest{JobHCL: render(t, pack, role, vars), Canonicalize: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if want, err := c.parse(t, role, own); err != nil || !reflect.DeepEqual(got, want) {
 					t.Errorf("the pack renders another job than %s.nomad.hcl with %v (%v)", role, own, err)
 				}
@@ -91,23 +87,17 @@ func TestPackSaysWhereToLook(t *testing.T) {
 func (c *cluster) packDefaults(t *testing.T, pack string) variables {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(pack, "variables.hcl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	job := string(text) + "\njob \"variables\" {\n  meta = {\n"
 	for _, block := range variableBlock.FindAllStringSubmatch(string(text), -1) {
 		job += fmt.Sprintf("    %s = jsonencode(var.%s)\n", block[1], block[1])
 	}
 	parsed, err := c.root.Jobs().ParseHCL(job+"  }\n}\n", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := variables{}
 	for name, value := range parsed.Meta {
 		var v any
-		if err := json.Unmarshal([]byte(value), &v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(value), &v))
 		all[name] = v
 	}
 	return all
@@ -131,8 +121,6 @@ func render(t *testing.T, pack, name string, vars variables) string {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := all.ExecuteTemplate(&out, filepath.Base(file), vars); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, all.ExecuteTemplate(&out, filepath.Base(file), vars))
 	return out.String()
 }

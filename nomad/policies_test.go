@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	consulapi "github.com/hashicorp/consul/api"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // instances are how many of each role run for the test of the policies.
@@ -57,30 +59,22 @@ func (c *cluster) withTokens(t *testing.T, name string) role {
 	t.Helper()
 	acl := c.consulAs(t, c.consulRoot).ACL()
 	tokens, _, err := acl.TokenList(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var consul, nomad string
 	for _, stub := range tokens {
 		if stub.Description == "topsail-"+name {
 			token, _, err := acl.TokenRead(stub.AccessorID, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			consul = token.SecretID
 		}
 	}
 	root := c.root.ACLTokens()
 	stubs, _, err := root.List(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, stub := range stubs {
 		if stub.Name == "topsail-"+name {
 			token, _, err := root.Info(stub.AccessorID, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			nomad = token.SecretID
 		}
 	}
@@ -106,13 +100,9 @@ func (c *cluster) withIdentities(t *testing.T, name string) role {
 // runLedger runs what belongs to others: a service, and jobs in both namespaces.
 func (c *cluster) runLedger(t *testing.T) {
 	t.Helper()
-	if err := c.consulAs(t, c.consulRoot).Agent().ServiceRegister(&consulapi.AgentServiceRegistration{Name: "ledger", Port: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.consulAs(t, c.consulRoot).Agent().ServiceRegister(&consulapi.AgentServiceRegistration{Name: "ledger", Port: 1}))
 	root := role{nomad: c.root}
 	for _, namespace := range []string{namespace, "default"} {
-		if err := registerJob(namespace)(root); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, registerJob(namespace)(root))
 	}
 }

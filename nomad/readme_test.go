@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -17,17 +18,11 @@ func TestInstall(t *testing.T) {
 	c := shared
 	dir := t.TempDir()
 	for _, name := range []string{"cert.pem", "key.pem", "keys", "ops_keys"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600))
 	}
 	jobs, err := filepath.Abs("jobs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(jobs, filepath.Join(dir, "jobs")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(jobs, filepath.Join(dir, "jobs")))
 	c.readme(t, "README.md", dir, `
 topsail() { :; }
 nomad() {
@@ -47,17 +42,13 @@ var commands = regexp.MustCompile("(?s)```sh\n(.*?)```")
 func (c *cluster) readme(t *testing.T, page, dir, before string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	script := "set -eu\n" + before
 	for _, block := range commands.FindAllStringSubmatch(string(text), -1) {
 		script += block[1]
 	}
 	nomad, err := servers.Binary("nomad")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(nomad)+":"+os.Getenv("PATH"),

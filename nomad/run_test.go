@@ -20,6 +20,7 @@ import (
 	consulapi "github.com/hashicorp/consul/api"
 	nomadapi "github.com/hashicorp/nomad/api"
 
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
@@ -29,9 +30,7 @@ import (
 func (c *cluster) run(t *testing.T, role string, v variables) *nomadapi.Job {
 	t.Helper()
 	job, err := c.parse(t, role, with(variables{"namespace": namespace}, v))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, _, err := c.root.Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +92,7 @@ func (c *cluster) events(id string) string {
 func self(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return path
 }
 
@@ -103,14 +100,10 @@ func self(t *testing.T) string {
 func environment(t *testing.T, client *http.Client, base string) map[string]string {
 	t.Helper()
 	resp, err := client.Get(base + "/environment")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	var env map[string]string
-	if err := json.NewDecoder(resp.Body).Decode(&env); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&env))
 	return env
 }
 
@@ -129,9 +122,7 @@ func TestGatewayLeavesBeforeItStops(t *testing.T) {
 func TestClosedGatewayRuns(t *testing.T) {
 	c := shared
 	text, err := os.ReadFile(self(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }))
 	t.Cleanup(files.Close)
 	cert, key, client := certificate(t)
@@ -179,9 +170,7 @@ func TestStreamsRun(t *testing.T) {
 func TestRedisRuns(t *testing.T) {
 	c := shared
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.run(t, "redis", variables{"port": port})
 	if s := c.ready(t, "topsail-redis", 1)[0].Service; s.Port != port {
 		t.Errorf("it is on port %d, want %d", s.Port, port)
@@ -192,13 +181,9 @@ func TestRedisRuns(t *testing.T) {
 func TestInfluxDBRuns(t *testing.T) {
 	c := shared
 	program, err := servers.Binary("influxd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.run(t, "influxdb", variables{"program": program, "port": port})
 	c.ready(t, "topsail-influxdb", 1)
 	query := url.Values{"q": {`SHOW RETENTION POLICIES ON "topsail"`}}

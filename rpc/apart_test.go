@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Payloads of any size arrive as they were sent, those that are sent from where they are and those that are copied into
@@ -80,17 +81,13 @@ func TestLargePayloadsArriveAndCanBeTaken(t *testing.T) {
 			})
 			for i, in := range inputs { // each alone
 				b := AppendPredictHead(from.Begin(KindPredict), PredictHead{Batch: uint64(i), Count: 1})
-				if err := from.End(from.AppendAskInput(b, &Ask{User: []byte("me")}, in), 0); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, from.End(from.AppendAskInput(b, &Ask{User: []byte("me")}, in), 0))
 			}
 			b := AppendPredictHead(from.Begin(KindPredict), PredictHead{Batch: 99, Count: len(inputs)}) // and all together
 			for _, in := range inputs {
 				b = from.AppendAsk(b, &Ask{User: []byte("me"), Payload: AppendInput(nil, in)})
 			}
-			if err := from.End(b, 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, from.End(b, 0))
 			wg.Wait()
 			for i, payload := range got {
 				if !bytes.Equal(payload, AppendInput(nil, inputs[i%len(inputs)])) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // The frames of a typical query: 13 doubles in, one double out.
@@ -227,9 +228,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	body := make([]byte, 150)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := x.Send(KindPredict, 0, body); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, x.Send(KindPredict, 0, body))
 		<-back
 	}
 	cancel()

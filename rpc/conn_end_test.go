@@ -14,24 +14,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // loopback opens version 2 over TCP.
 func loopback(t testing.TB, dial, listen Hello, wrap func(net.Conn) net.Conn) (*Conn, *Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
 	near, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	far, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return handshake(t, wrap(near), far, dial, listen)
 }
 
@@ -152,9 +148,7 @@ func TestRunGivesTheCauseOfItsContext(t *testing.T) {
 
 func TestNothingFollowsBye(t *testing.T) {
 	x, y := pair(t, testHello, testHello)
-	if err := x.Send(KindBye, 0, AppendBye(nil, "done")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.Send(KindBye, 0, AppendBye(nil, "done")))
 	if err := x.Send(KindReply, 0, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Send after BYE = %v, want ErrClosed", err)
 	}
@@ -196,9 +190,7 @@ func TestARefusedFrameLeavesTheOthersWhole(t *testing.T) {
 		if !errors.Is(err, ErrTooLarge) {
 			t.Fatalf("Send = %v, want ErrTooLarge", err)
 		}
-		if err := x.Send(KindPredict, 0, appendU32(nil, uint32(i))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.Send(KindPredict, 0, appendU32(nil, uint32(i))))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -312,9 +304,7 @@ func TestFramesWrittenAtOnceStayWholeAndInOrder(t *testing.T) {
 		if i%3 < 2 {
 			x.sent = -int64(loneAfter) // long ago
 		}
-		if err := x.End(b, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.End(b, 0))
 		x.mu.Lock()
 		if len(x.out) == 0 && i%3 < 2 {
 			atOnce++
@@ -357,9 +347,7 @@ func TestWhichFramesAreWrittenAtOnce(t *testing.T) {
 		if x.sent, x.gap = c.sent, c.gap; c.alone {
 			x.SendAlone()
 		}
-		if err := x.End(append(x.Begin(KindReply), 1, 2, 3), 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.End(append(x.Begin(KindReply), 1, 2, 3), 0))
 		if atOnce := len(x.out) == 0; atOnce != c.want {
 			t.Errorf("%s: written at once: %v, want %v", name, atOnce, c.want)
 		}

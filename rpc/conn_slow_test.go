@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A large frame over a slow line is no silence.
@@ -59,9 +61,7 @@ func TestAPeerThatReadsSlowlyGetsItsFrame(t *testing.T) {
 		const size = 16 << 20
 		hello := Hello{MaxFrame: MaxFrame}
 		x, y := pair(t, hello, hello)
-		if err := x.Send(KindPredict, 0, make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.Send(KindPredict, 0, make([]byte, size)))
 		ctx, cancel := context.WithCancel(t.Context())
 		read := 0
 		var wg sync.WaitGroup
@@ -81,9 +81,7 @@ func TestAPeerThatReadsNothingIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := pair(t, testHello, testHello)
 		defer y.nc.Close()
-		if err := x.Send(KindPredict, 0, make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.Send(KindPredict, 0, make([]byte, 100)))
 		start := time.Now()
 		time.AfterFunc(time.Second, func() { _ = x.Send(KindPredict, 0, nil) }) // must not be waited for too
 		end := x.Run(t.Context(), Unexpected)
@@ -101,9 +99,7 @@ func TestRunEndsSoonWhenThePeerReadsNothing(t *testing.T) {
 		defer y.nc.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 2 {
-			if err := x.Send(KindPredict, 0, make([]byte, 30<<20)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, x.Send(KindPredict, 0, make([]byte, 30<<20)))
 		}
 		start := time.Now()
 		time.AfterFunc(time.Second, cancel)

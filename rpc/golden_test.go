@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // golden is one frame of testdata/golden.txt.
@@ -32,9 +33,7 @@ func (g golden) frame(t testing.TB) Frame {
 func readGolden(t testing.TB) []golden {
 	t.Helper()
 	file, err := os.ReadFile("testdata/golden.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var list []golden
 	for line := range strings.Lines(string(file)) {
 		line, _, _ = strings.Cut(line, "#")

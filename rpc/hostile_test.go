@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // decoded are the golden frames of the kinds that have a decoder of their own.
@@ -237,9 +238,7 @@ func TestFieldsOfAFailureAreSkipped(t *testing.T) {
 	b = appendU16(append(appendU32(b, 0), byte(StatusFull), answerLast, 0, 0), 0)
 	b = appendField(appendField(b, answerConfidence, []byte{1}), answerQualifiers, []byte{2})
 	v, err := decode(Frame{Kind: KindReply, Body: closeSize(b, at)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if a := v.(reply).Answers[0]; a.HasConfidence || a.Qualifiers != nil {
 		t.Errorf("a failure has confidence %v and qualifiers %x", a.Confidence, a.Qualifiers)
 	}

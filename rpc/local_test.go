@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // local opens version 2 within the process.
@@ -23,9 +25,7 @@ func local(t testing.TB, dial, listen Hello) (*Conn, *Conn) {
 		accepted <- nc
 	}()
 	nc, err := l.Dial(t.Context(), ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return handshake(t, nc, <-accepted, dial, listen)
 }
 
@@ -47,9 +47,7 @@ func TestLocalAddresses(t *testing.T) {
 		}
 	})
 	nc, err := dial(t.Context(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	accepting.Wait()
 	if n, err := nc.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("read %d, %v from what has been closed", n, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // sharing is a sidecar's connection, and what a container gets over it, which opens the memory and frees slots when the test
@@ -91,9 +92,7 @@ func (s *sharing) send(sizes ...int) (slot int) {
 		payloads[i] = AppendInput(nil, serving.Input{Type: serving.Bytes, Data: bytes.Repeat([]byte{byte(size), byte(i)}, size/2)})
 		b = s.sidecar.AppendAsk(b, &Ask{User: []byte("me"), Payload: payloads[i]})
 	}
-	if err := s.sidecar.End(b, 0); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.sidecar.End(b, 0))
 	for i := range sizes {
 		got := <-s.got
 		if slot = got.slot; !bytes.Equal(got.payload, payloads[i]) {
@@ -109,9 +108,7 @@ func (s *sharing) free(list ...int) {
 	for _, slot := range list {
 		body = appendU32(body, uint32(slot))
 	}
-	if err := s.container.Send(KindFree, 0, body); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.container.Send(KindFree, 0, body))
 	for known := false; !known; {
 		select {
 		case <-s.heard:
@@ -156,9 +153,7 @@ func TestLargeFramesAreInMemoryThatIsShared(t *testing.T) {
 	s.free(0, 1, 2, 3)
 	pages := func() int64 {
 		file, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return file.Sys().(*syscall.Stat_t).Blocks
 	}
 	if pages() == 0 {

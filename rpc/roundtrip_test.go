@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // Generators of everything that can be sent. They draw nil where a decoder gives
@@ -275,20 +276,14 @@ func TestMicrosStayWithinTheirBounds(t *testing.T) {
 func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
 	for _, long := range []string{strings.Repeat("é", 1<<16), "x" + strings.Repeat("é", 1<<16), strings.Repeat("€", 1<<16), strings.Repeat("😀", 1<<16)} {
 		v, err := decode(encode(newReply(ReplyHead{}, true, answer{Answer: Answer{Status: StatusModelError, Message: []byte(long)}})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		message := string(v.(reply).Answers[0].Message)
 		checkCut(t, "message", message, long, math.MaxUint16)
 		reason, err := ParseBye(AppendBye(nil, long))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkCut(t, "reason", reason, long, maxReason)
 		m, err := ParseMetrics(AppendMetrics(nil, Metric{Kind: MetricGauge, Name: long, Labels: []Label{{Key: long, Value: long}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkCut(t, "metric", m[0].Name, long, math.MaxUint8)
 		checkCut(t, "label key", m[0].Labels[0].Key, long, math.MaxUint8)
 		checkCut(t, "label value", m[0].Labels[0].Value, long, math.MaxUint16)
@@ -310,9 +305,7 @@ func TestJoinPayloads(t *testing.T) {
 	named := func(name string, v serving.Value) serving.Value { v.Name = name; return v }
 	query := AppendPayload(nil, named("image", serving.Number(1)), named("text", serving.Text("a")))
 	joined, err := JoinPayloads([]string{"input", "words"}, [][]byte{query, AppendPayload(nil, serving.Text("b"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	values, err := ParsePayload(joined)
 	if err != nil || len(values) != 3 {
 		t.Fatalf("%v, %v", values, err)

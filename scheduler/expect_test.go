@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // lock runs change with the world held still.
@@ -24,9 +25,7 @@ func (w *world) apply(changes ...catalog.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range changes {
-		if err := w.applyLocked(c); err != nil {
-			w.Fatal(err)
-		}
+		require.NoError(w, w.applyLocked(c))
 	}
 }
 

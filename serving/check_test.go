@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func goodApp() App {
@@ -17,9 +19,7 @@ func goodVersion() Version {
 
 func TestAppCheck(t *testing.T) {
 	a := goodApp()
-	if err := a.Check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.Check())
 	for want, spoil := range map[string]func(*App){
 		"app name":               func(a *App) { a.Name = "a b" },
 		"input_type":             func(a *App) { a.InputType = 0 },
@@ -46,9 +46,7 @@ func TestAppCheck(t *testing.T) {
 
 func TestVersionCheck(t *testing.T) {
 	v := goodVersion()
-	if err := v.Check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Check())
 	for want, spoil := range map[string]func(*Version){
 		"model name":        func(v *Version) { v.Model = "Forest" },
 		"version \"a:b\"":   func(v *Version) { v.ModelID.Version = "a:b" },
@@ -99,9 +97,7 @@ func TestStagesOfAVersion(t *testing.T) {
 	v := goodVersion()
 	v.Stages = goodPipeline()
 	v.Batch.Strategy = "aimd" // as files and the API complete it
-	if err := v.Check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Check())
 	for want, spoil := range map[string]func(*Version){
 		"stages need version 2":                     func(v *Version) { v.Container = Container{Addr: "127.0.0.1:1", Protocol: "v1"} },
 		"need a command or a bundle":                func(v *Version) { v.Container = Container{} },
@@ -131,9 +127,7 @@ func TestCatalogCheck(t *testing.T) {
 		Apps:   map[string]*App{a.Name: &a},
 		Models: map[string]*Model{"forest": {Name: "forest", Current: "1", Versions: map[string]*Version{"1": &v}}},
 	}
-	if err := cat.Check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cat.Check())
 	if cat.Version(v.ModelID) != &v || cat.Version(ModelID{"forest", "2"}) != nil || cat.Version(ModelID{"x", "1"}) != nil {
 		t.Error("Version does not find what is there, or finds what is not")
 	}

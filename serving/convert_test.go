@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestNewInput(t *testing.T) {
@@ -52,9 +53,7 @@ func TestNewInputKeepsNumbers(t *testing.T) {
 		through := rapid.SampledFrom([]serving.InputType{serving.Ints, serving.Floats, serving.Doubles}).Draw(t, "type")
 		in := serving.Input{Type: serving.Bytes, Data: data}
 		there, err := serving.NewInput(through, in.Value())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		back, err := serving.NewInput(serving.Bytes, there.Value())
 		if err != nil || !bytes.Equal(back.Data, data) {
 			t.Fatalf("%v came back as %v, %v", data, back.Data, err)

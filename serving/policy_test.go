@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // fullPolicy has every option, which no kind does.
@@ -49,9 +51,7 @@ func TestEveryOptionBelongsToAKind(t *testing.T) {
 // TestKindsAreDocumented holds the table of docs/configuration.md to policyKinds.
 func TestKindsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := map[string][]string{} // what is quoted in a row, by what is quoted first
 	for row := range strings.Lines(string(page)) {
 		if words := strings.Split(row, "`"); strings.HasPrefix(row, "| `") {
@@ -85,9 +85,7 @@ func TestKinds(t *testing.T) {
 func TestPolicyJSON(t *testing.T) {
 	for _, want := range []PolicySpec{{}, fullPolicy()} {
 		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := ParsePolicy(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, error %v, want %+v", text, got, err, want)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestParsePolicyErrors(t *testing.T) {
@@ -25,9 +27,7 @@ func TestParsePolicyErrors(t *testing.T) {
 // no policy makes the checks panic.
 func FuzzParsePolicy(f *testing.F) {
 	full, err := json.Marshal(fullPolicy())
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(full)
 	for _, text := range []string{`{}`, `null`, `{"kind":"exp3","gamma":0.1}`, `{"fallback":{"fallback":{"kind":"custom"}}}`, `{"models":[],"costs":{"":1}}`, `{"share":-0}`} {
 		f.Add([]byte(text))
@@ -38,9 +38,7 @@ func FuzzParsePolicy(f *testing.F) {
 			return
 		}
 		written, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again, err := ParsePolicy(written)
 		if err != nil || again.String() != p.String() {
 			t.Fatalf("%s has become %s, error %v", p.String(), again.String(), err)

@@ -3,6 +3,8 @@ package serving
 import (
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func goodService() Version {
@@ -32,9 +34,7 @@ func TestServiceCheck(t *testing.T) {
 		"leave batch out":                          func(v *Version, _ *ServiceSpec) { v.Batch.MaxSize = 4 },
 	} {
 		v := goodService()
-		if err := v.Check(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, v.Check())
 		spoil(&v, v.Service)
 		if err := v.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -45,9 +45,7 @@ func TestServiceCheck(t *testing.T) {
 func TestAddressesOfInstances(t *testing.T) {
 	v := goodService()
 	v.Service.Name, v.Service.Addrs = "", []string{"10.0.0.1:8000", "https://a.example/api/", "[::1]:80", "a.example"}
-	if err := v.Check(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Check())
 	for i, want := range []string{"http://10.0.0.1:8000", "https://a.example/api", "http://[::1]:80", "http://a.example"} {
 		if got := v.Service.URL(v.Service.Addrs[i]); got != want {
 			t.Errorf("%q is at %q, not %q", v.Service.Addrs[i], got, want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // concurrentModel starts a container that runs queries side by side.
@@ -16,9 +17,7 @@ func (r *rig) concurrentModel(concurrency uint32, treat func(*model, uint64, [][
 	h := hello(rpc.RoleContainer, "")
 	h.Features |= rpc.FeatureParts
 	m, err := connect(r.t, r.dial.container(), h)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	m.treat, m.cancelled = treat, cancelled
 	m.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, rpc.Announcement{ID: 1, State: rpc.StateReady, Model: serving.ModelID{Model: "m", Version: "1"}, Concurrency: concurrency}))
 	pass(0)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -244,9 +245,7 @@ func TestFeedbackIsCutToTheFramesOfItsContainer(t *testing.T) {
 		small := hello(rpc.RoleContainer, "")
 		small.MaxFrame = rpc.MinMaxFrame
 		m, err := connect(t, r.dial.container(), small)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.announce(1, "m", rpc.StateReady)
 		pass(0)
 		list := append(slices.Repeat([]rpc.Feedback{large(50_000)}, 5), large(rpc.MinMaxFrame))

@@ -10,6 +10,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/batch"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // parked is what the outputs take that wait for others, in all pools.
@@ -175,9 +176,7 @@ func TestAStageWithoutWorkersIsOpenAtOnce(t *testing.T) {
 				seen <- s.open()
 			}()
 			s.setBatchers(func([]*batch.Batcher) []*batch.Batcher { return nil })
-			if err := <-seen; err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, <-seen)
 		}
 	})
 }

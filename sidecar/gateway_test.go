@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // reply is an answer that a gateway got.
@@ -38,9 +39,7 @@ type gateway struct {
 func newGateway(t *testing.T, nc net.Conn) *gateway {
 	t.Helper()
 	conn, err := rpc.Connect(t.Context(), nc, hello(rpc.RoleGateway, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	g := &gateway{t: t, conn: conn, gone: make(chan struct{}), announced: map[uint32]rpc.State{}, latest: map[serving.ModelID]rpc.Announcement{}, inputs: map[uint64][][]byte{}, replies: map[uint64][]reply{}}
 	go func() {
 		defer close(g.gone)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const (
@@ -43,9 +44,7 @@ func (r *rig) fakeHost() *fakeHost {
 	mine := hello(rpc.RoleContainer, "")
 	mine.Features |= rpc.FeatureHost | rpc.FeatureParts
 	m, err := connect(r.t, r.dial.container(), mine)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	f.model = m
 	m.hosting = f.handle
 	m.conn.Send(rpc.KindAnnounce, 0, rpc.AppendAnnounce(nil, f.self()))
@@ -469,9 +468,7 @@ func (r *rig) metric(series string) float64 {
 	for line := range strings.Lines(scrape(r.t, r.registry, "")) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), series+" "); ok {
 			number, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			require.NoError(r.t, err)
 			return number
 		}
 	}

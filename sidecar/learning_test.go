@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -69,21 +70,15 @@ func (l *goLearner) Accuracy() float64 { return l.right / l.seen }
 func startPython(t *testing.T, sidecar string) {
 	dir := t.TempDir()
 	sdk, err := filepath.Abs("../containers/python/src")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "model.py"), []byte(pythonLearner), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "model.py"), []byte(pythonLearner), 0o600))
 	cmd := exec.CommandContext(t.Context(), "python3", "-m", "topsail", "model.py:Learner")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "TOPSAIL_SIDECAR="+sidecar,
 		"TOPSAIL_MODEL=m", "TOPSAIL_VERSION=1", "TOPSAIL_INPUT_TYPE=doubles", "TOPSAIL_REPLICA=m/0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait() }) // by then the test's context has ended, and with it the container
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // model is the container's side of a session: it announces what it serves and
@@ -58,9 +59,7 @@ func connect(t *testing.T, nc net.Conn, hello rpc.Hello) (*model, error) {
 func (r *rig) model(treat func(*model, uint64, [][]byte)) *model {
 	r.t.Helper()
 	m, err := connect(r.t, r.dial.container(), hello(rpc.RoleContainer, ""))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	if treat != nil {
 		m.treat = treat
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // described is the text by which workers announce a pipeline.
@@ -28,9 +29,7 @@ func (r *rig) worker(stage string, pipeline []byte, treat func(*model, uint64, [
 	h := hello(rpc.RoleContainer, "")
 	h.Features |= rpc.FeatureStages
 	m, err := connect(r.t, r.dial.container(), h)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	require.NoError(r.t, err)
 	m.do(treat)
 	m.stageOf(stage, pipeline, rpc.StateReady)
 	return m

@@ -13,6 +13,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const ms = time.Millisecond
@@ -52,9 +53,7 @@ func newSocketRig(t *testing.T, cfg Config) *rig {
 	r := &rig{t: t}
 	listen := func() (net.Listener, func() net.Conn) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return ln, func() net.Conn {
 			nc, err := net.Dial("tcp", ln.Addr().String())
 			if err != nil {

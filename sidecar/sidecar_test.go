@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestAQueryIsAnswered(t *testing.T) {
@@ -73,9 +74,7 @@ func TestWithoutAContainerQueriesAreRefusedAtOnce(t *testing.T) {
 		}
 		check("no container has come yet")
 		m, err := connect(t, r.containers.dial(), hello(rpc.RoleContainer, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		check("it has announced nothing")
 		m.announce(1, "m", rpc.StateLoading)
 		check("it is loading")
@@ -305,9 +304,7 @@ func TestAnOutputTooLargeForTheGateway(t *testing.T) {
 		small := hello(rpc.RoleGateway, "")
 		small.MaxFrame, small.Features = rpc.MinMaxFrame, 0
 		conn, err := rpc.Connect(t.Context(), r.gateways.dial(), small)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got []rpc.Answer
 		go conn.Run(t.Context(), func(f rpc.Frame) error {
 			if f.Kind != rpc.KindReply {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A token that changes holds for connections to come; those that stand stay. One
@@ -32,9 +33,7 @@ func TestTheTokenOfGatewaysRotates(t *testing.T) {
 			return err == nil
 		}
 		standing, err := connect(t, r.dial.gateway(), hello(rpc.RoleGateway, "first"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !welcome("first") || welcome("second") {
 			t.Error("before the change")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // A query to one model of a container that runs a long batch of another expires, and the
@@ -108,9 +109,7 @@ func share(t *testing.T, models int, rate, first float64) float64 {
 	}
 	r := newRig(t, Config{Models: versions})
 	m, err := connect(t, r.dial.container(), hello(rpc.RoleContainer, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.treat = func(m *model, batch uint64, in [][]byte) {
 		time.Sleep(2*ms + time.Duration(len(in))*ms/10)
 		echo(m, batch, in)

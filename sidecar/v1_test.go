@@ -14,6 +14,7 @@ import (
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
@@ -185,9 +186,7 @@ func TestV1AnIdleContainerThatDies(t *testing.T) {
 // What forwards a port takes connections that nothing is behind.
 func TestV1APortThatIsOnlyForwarded(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ln.Close()
 	var taken atomic.Int32
 	go func() {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func exampleReport() *report {
@@ -35,9 +37,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestTextShowsEveryFigure(t *testing.T) {
 	var b strings.Builder
-	if err := exampleReport().text(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, exampleReport().text(&b))
 	for _, want := range []string{"path: the path", "bare route", "100,000/s", "0.35–0.50", "≥ 0.4×", "MISS", "none", "pass"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())
@@ -47,9 +47,7 @@ func TestTextShowsEveryFigure(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	b, err := json.Marshal(exampleReport())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const want = `{"what":"path / bare route","unit":"×","median":0.39,"samples":[0.35,0.39,0.5],"bar":"≥ 0.4×","verdict":"MISS"}`
 	if !strings.Contains(string(b), want) {
 		t.Errorf("%s is missing in %s", want, b)

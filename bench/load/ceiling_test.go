@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestMaxRate(t *testing.T) {
 	rate, err := MaxRate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if rate < 100 || rate > maxRate {
 		t.Errorf("%g requests per second", rate)
 	}
@@ -32,17 +32,13 @@ func TestMaxRateEndsWithItsContext(t *testing.T) {
 // The work of one request, server included.
 func BenchmarkPost(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var serving sync.WaitGroup
 	serving.Go(func() { serveNoop(listener, &serving) })
 	b.Cleanup(serving.Wait)
 	b.Cleanup(func() { listener.Close() })
 	target, err := parseTarget("http://" + listener.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	c, body := newConn(target), []byte(`{"input":[1.0,2.0,3.0,4.0]}`)
 	defer c.close()
 	b.ReportAllocs()

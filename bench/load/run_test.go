@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // serve starts an HTTP server and returns its URL.
@@ -30,9 +32,7 @@ func serve(t testing.TB, handler http.HandlerFunc) string {
 func script(t testing.TB, steps ...func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		var conns []net.Conn
@@ -98,9 +98,7 @@ func TestRunCounts(t *testing.T) {
 		URL: url + "/app/predict", Body: Cycle([]byte("0"), []byte("1")),
 		Rate: n * 4, Duration: 250 * time.Millisecond, Uniform: true, Connections: 8,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mustAddUp(t, r)
 	if r.Sent != n || r.Unsent != 0 || r.Good != n/5 || r.Errors[Closed]+r.Errors[Reset] != n/5 {
 		t.Errorf("%+v", r)
@@ -153,9 +151,7 @@ func TestStallCountsForEveryRequestDueMeanwhile(t *testing.T) {
 		URL: url, Body: Cycle([]byte("{}")), Rate: 1000, Uniform: true,
 		Duration: 600 * time.Millisecond, Connections: 4,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mustAddUp(t, r)
 	if r.Sent != 600 || r.Answered != 600 {
 		t.Errorf("sent %d and got %d answers, want 600", r.Sent, r.Answered)
@@ -177,9 +173,7 @@ func TestTimeout(t *testing.T) {
 		URL: url, Body: Cycle(nil), Rate: 200, Uniform: true,
 		Duration: 200 * time.Millisecond, Timeout: 60 * time.Millisecond, Connections: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mustAddUp(t, r)
 	// On a busy machine not even a connection is made in time.
 	if r.Sent+r.Unsent != 40 || r.Errors[TimedOut]+r.Errors[NotConnected] != r.Sent || r.Errors[TimedOut] == 0 {
@@ -273,9 +267,7 @@ func TestErrorsByKind(t *testing.T) {
 		io.WriteString(nc, "+PONG\r\nContent-Length: 0\r\n\r\n")
 	})
 	r, err := Run(t.Context(), Config{URL: url, Body: Cycle(nil), Rate: 100, Uniform: true, Duration: 30 * time.Millisecond, Connections: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mustAddUp(t, r)
 	if r.Sent != 3 || r.Errors[NotHTTP] != 1 || r.Errors[NotConnected] != 2 {
 		t.Errorf("%+v", r)

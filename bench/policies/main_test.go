@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestRunWritesEverything(t *testing.T) {
@@ -45,19 +47,13 @@ func writeTables(t *testing.T, path string) {
 		tables = append(tables, table)
 	}
 	text, err := json.Marshal(tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // replayed sends three passes of the table through a policy.
@@ -12,13 +13,9 @@ func replayed(t *testing.T, table *Table, spec serving.PolicySpec) (*stream, *tr
 	s := newTestStream(t, table, 1, 3*samples, false)
 	app := &serving.App{Name: "lab", InputType: serving.Doubles, OutputType: serving.OutputLabel, SLO: serving.Duration(budget), Models: table.names(), Policy: spec}
 	r, err := newReplayer(app, s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := r.replay()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s, out
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // samples are 100 with the labels 0 and 1 in turn.
@@ -45,9 +46,7 @@ func three() *Table {
 func newTestStream(t *testing.T, table *Table, seed uint64, queries int, drifting bool) *stream {
 	t.Helper()
 	s, err := newStream(table, seed, queries, drifting, selection.Loss{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func BenchmarkAppendBatch(b *testing.B) {
@@ -28,9 +29,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 			var buf []byte
 			for b.Loop() {
 				request, err := v1.AppendBatch(buf[:0], c.t, 0, c.inputs)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				buf = request
 				b.SetBytes(int64(len(c.inputs) * len(c.inputs[0])))
 			}
@@ -40,9 +39,7 @@ func BenchmarkAppendBatch(b *testing.B) {
 
 func BenchmarkDecodeBatch(b *testing.B) {
 	request, err := v1.AppendBatch(nil, serving.Doubles, 0, slices.Repeat([][]byte{make([]byte, 784*8)}, 64))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(request)))
 	for b.Loop() {

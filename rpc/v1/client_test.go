@@ -14,6 +14,7 @@ import (
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // first answers every vector of doubles with its first element.
@@ -45,9 +46,7 @@ func doubles(values ...float64) [][]byte {
 func dial(t testing.TB, addr string) *v1.Client {
 	t.Helper()
 	c, err := v1.Dial(t.Context(), addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -200,9 +199,7 @@ func TestCloseInterruptsABatch(t *testing.T) {
 func listen(t testing.TB, script func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -275,9 +272,7 @@ func TestClosedBetweenBatches(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	c := dial(t, v1test.Start(t, first).Addr())
 	mustPredict(t, c, 1)
-	if err := c.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Shutdown(t.Context()))
 	mustBeClosed(t, c)
 }
 
@@ -295,9 +290,7 @@ func TestShutdownWithTheWrongWord(t *testing.T) {
 
 func TestDialFails(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l.Close()
 	if c, err := v1.Dial(t.Context(), l.Addr().String()); err == nil {
 		c.Close()

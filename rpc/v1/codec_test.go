@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var allTypes = []serving.InputType{serving.Bytes, serving.Ints, serving.Floats, serving.Doubles, serving.Strings}
@@ -59,15 +60,11 @@ func TestRoundTrip(t *testing.T) {
 		}
 
 		request, err := v1.AppendBatch(nil, kind, declared, inputs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		trailing := []byte("the next request")
 		r := bytes.NewReader(append(request, trailing...))
 		batch, err := v1.DecodeBatch(iotest.OneByteReader(r))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if r.Len() != len(trailing) {
 			t.Fatalf("decoding left %d bytes, want %d", r.Len(), len(trailing))
 		}

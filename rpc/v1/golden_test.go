@@ -8,15 +8,14 @@ import (
 
 	v1 "github.com/topsail-serving/topsail/rpc/v1"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // frame reads hex written with spaces between the fields.
 func frame(t testing.TB, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -69,16 +68,12 @@ func TestGoldenRequests(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			inputs, want := frames(t, g.inputs...), frame(t, g.request)
 			got, err := v1.AppendBatch([]byte("before"), g.t, g.length, inputs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !bytes.Equal(got, append([]byte("before"), want...)) {
 				t.Errorf("encoded\n%x\nwant\n%x", got[len("before"):], want)
 			}
 			batch, err := v1.DecodeBatch(bytes.NewReader(want))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if batch.Format != g.format {
 				t.Errorf("decoded format %d, want %d", batch.Format, g.format)
 			}
@@ -97,9 +92,7 @@ func TestGoldenRequests(t *testing.T) {
 func TestGoldenCompressedText(t *testing.T) {
 	batch, err := v1.DecodeBatch(bytes.NewReader(frame(t,
 		"07 02000000 12000000 13000000 01000000 1a 61 0100 50 61 61 61 61 62")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := [][]byte{bytes.Repeat([]byte("a"), 19), []byte("b")}; !equal(batch.Inputs, want) {
 		t.Errorf("decoded %q, want %q", batch.Inputs, want)
 	}

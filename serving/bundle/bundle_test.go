@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func pack(t testing.TB, m Manifest, files fstest.MapFS) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := Write(&buf, &m, files); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Write(&buf, &m, files))
 	return buf.Bytes()
 }
 
@@ -26,13 +26,9 @@ func TestUnpackACommand(t *testing.T) {
 		"bin/serve": {Data: []byte("#!/bin/sh\n"), Mode: 0o644}, "data": {Data: []byte("x"), Mode: 0o600},
 	})
 	b, err := open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := b.Unpack(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Unpack(t.Context(), dir))
 	for name, program := range map[string]bool{"bin/serve": true, "data": false, ManifestName: false} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || (info.Mode()&0o100 != 0) != program {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/schema"
+	"github.com/topsail-serving/topsail/test/require"
 
 	"pgregory.net/rapid"
 
@@ -29,9 +30,7 @@ func manifest(t testing.TB, change map[string]any) []byte {
 	maps.Copy(fields, change)
 	maps.DeleteFunc(fields, func(_ string, v any) bool { return v == nil })
 	text, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
@@ -51,9 +50,7 @@ func also(change map[string]any, name string, value any) map[string]any {
 
 func TestParseManifest(t *testing.T) {
 	m, err := ParseManifest(manifest(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m.Runtime != "sklearn" || m.InputType != serving.Doubles || m.Files["model.pkl"].Size != 3 || m.Options["method"] != "predict" {
 		t.Errorf("it came out as %+v", m)
 	}
@@ -218,9 +215,7 @@ func TestCheckPython(t *testing.T) {
 
 func TestDocumentedFields(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/bundles.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range schema.Keys(schema.JSON.Fields(reflect.TypeFor[Manifest]())) {
 		if !strings.Contains(string(doc), "| `"+name+"` |") {
 			t.Errorf("docs/bundles.md does not have %s", name)
@@ -238,9 +233,7 @@ func FuzzParseManifest(f *testing.F) {
 			return
 		}
 		again, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		other, err := ParseManifest(again)
 		if err != nil || EnvironmentID(m) != EnvironmentID(other) {
 			t.Fatalf("what was written is not what was read: %s: %v", again, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestAuditProperties takes steps by the API and the file: every object whose document
@@ -28,9 +29,7 @@ func TestAuditProperties(t *testing.T) {
 		}
 		at := time.Unix(1_700_000_000, 5)
 		entries, err := catalog.Audit(serving.Author{Who: "anna", From: "10.0.0.7"}, from, to, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkEntries(t, from, to, entries)
 		for _, e := range entries {
 			if e.Who != "anna" || e.From != "10.0.0.7" || !e.At.Equal(at) || e.Revision != to.Revision || e.ID != "" {
@@ -102,9 +101,7 @@ func open(t *rapid.T, text []byte) any {
 
 func allDocuments(t *rapid.T, cat *serving.Catalog) map[[2]string][]byte {
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[[2]string][]byte{}
 	store(all, docs)
 	return all
@@ -132,9 +129,7 @@ func TestAudit(t *testing.T) {
 	after := must(t, before, catalog.Import{Apps: []serving.App{app("a", "m")}, Versions: []serving.Version{hidden}, Report: &report})
 	after = must(t, after, catalog.RevokeKey{ID: "aaaaaaaaaa"})
 	entries, err := catalog.Audit(serving.Author{Who: "file"}, before, after, time.Unix(1_700_000_000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, fmt.Sprintf("%s %s %s %s %s", e.Action, e.Kind, e.Name, e.Before, generations.ReplaceAll(e.After, nil)))

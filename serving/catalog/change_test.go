@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestSteps takes random steps by the API and the file and holds every one of
@@ -33,9 +34,7 @@ func TestSteps(t *testing.T) {
 			}
 			checkCatalog(t, next)
 			docs, err := catalog.Diff(cat, next)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if same := next == cat; same != (len(docs) == 0) || !same && next.Revision != cat.Revision+1 {
 				t.Fatalf("revision %d after %d with %d documents to write", next.Revision, cat.Revision, len(docs))
 			}
@@ -145,9 +144,7 @@ func TestDeleteModel(t *testing.T) {
 		t.Errorf("app a links %q", links)
 	}
 	entries, err := catalog.Audit(serving.Author{}, before, after, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var deleted []string
 	for _, e := range entries {
 		deleted = append(deleted, e.Action+" "+e.Kind+" "+e.Name)
@@ -218,9 +215,7 @@ func checkCatalog(t *rapid.T, cat *serving.Catalog) {
 			t.Fatalf("stream %q is %+v", name, s)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(errs...))
 }
 
 // thousand is a catalog with a thousand objects.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // stored are the documents of one app that links one model, and of a key.
@@ -18,9 +19,7 @@ func stored(t testing.TB) []catalog.Document {
 		catalog.PutApp{App: app("a", "m")},
 		catalog.AddKey{Key: key("aaaaaaaaaa", "ci")})
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return docs
 }
 
@@ -43,9 +42,7 @@ func TestDocuments(t *testing.T) {
 func TestDecodeSkipsUnknownFields(t *testing.T) {
 	docs := stored(t)
 	want, err := catalog.Decode(3, slices.Values(docs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range docs {
 		docs[i].JSON = []byte(`{"from_a_newer_release":{"x":[1]},` + string(docs[i].JSON[1:]))
 	}
@@ -89,9 +86,7 @@ func TestDecodeErrors(t *testing.T) {
 func TestDecodeSkipsUnknownKinds(t *testing.T) {
 	docs := stored(t)
 	want, err := catalog.Decode(3, slices.Values(docs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	docs = append(docs, catalog.Document{Kind: "from_a_newer_release", Key: "a", JSON: []byte("?")})
 	if got, err := catalog.Decode(3, slices.Values(docs)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v and error %v, want %+v", got, err, want)
@@ -120,9 +115,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		docs, err := catalog.Diff(&serving.Catalog{}, cat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again, err := catalog.Decode(1, slices.Values(docs))
 		if err != nil || encode(t, again) != encode(t, cat) {
 			t.Fatalf("got %s and error %v, want %s", encode(t, again), err, encode(t, cat))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func app(name string, models ...string) serving.App {
@@ -35,9 +36,7 @@ func id(model, version string) serving.ModelID {
 func encode(t rapid.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return generations.ReplaceAllString(string(b), "")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestImportProperties compares an Import with a Merge: without Keep it is the same but
@@ -127,9 +128,7 @@ func TestStartAndApply(t *testing.T) {
 	start := func(cat *serving.Catalog, apps []serving.App, versions ...serving.Version) (*serving.Catalog, string) {
 		t.Helper()
 		next, report, err := catalog.Merge(cat, apps, versions, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return next, sentences(report)
 	}
 	began, _ := start(&serving.Catalog{}, []serving.App{app("a", "m")}, version("m", "1"))

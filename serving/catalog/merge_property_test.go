@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestMergeProperties(t *testing.T) {
@@ -52,9 +53,7 @@ func TestTheFileWinsOnlyWhereItHasChanged(t *testing.T) {
 			if rapid.Bool().Draw(t, "by API") && want != "" {
 				want = rapid.SampledFrom(names).Draw(t, "current")
 				next, err := catalog.Apply(cat, catalog.SetCurrent{ID: id("m", want)}, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				cat = next
 				continue
 			}
@@ -64,9 +63,7 @@ func TestTheFileWinsOnlyWhereItHasChanged(t *testing.T) {
 				f.current["m"] = given
 			}
 			next, _, err := f.merge(cat)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if now := says(); now != said {
 				want, said = now, now
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // mergeCase merges a last file into what an earlier one and the API have made.
@@ -23,14 +24,10 @@ type mergeCase struct {
 
 func (c mergeCase) run(t *testing.T) {
 	before, _, err := c.first.merge(&serving.Catalog{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before = must(t, before, c.api...)
 	after, report, err := c.file.merge(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := short(after); got != c.want {
 		t.Errorf("got catalog %s, want %s", got, c.want)
 	}
@@ -342,9 +339,7 @@ func sentences(report catalog.Report) string {
 func TestDeployedByTheFile(t *testing.T) {
 	merge := func(cat *serving.Catalog, v serving.Version) *serving.Catalog {
 		next, _, err := catalog.Merge(cat, nil, []serving.Version{v}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return next
 	}
 	v := version("m", "1")

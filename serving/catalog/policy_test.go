@@ -8,6 +8,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // judged is an app with a policy of its own that links models m and n.
@@ -30,9 +31,7 @@ func TestPolicyDocuments(t *testing.T) {
 	given := judged()
 	cat := must(t, withModels(t), catalog.PutApp{App: given})
 	docs, err := catalog.Diff(&serving.Catalog{}, cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read, err := catalog.Decode(cat.Revision, slices.Values(docs))
 	if err != nil || !reflect.DeepEqual(read, cat) {
 		t.Fatalf("read %+v with error %v, want %+v", read, err, cat)

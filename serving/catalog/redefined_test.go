@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestGenerationProperties takes steps by the API and the file: a version keeps its
@@ -193,8 +194,6 @@ func storedBefore(t *testing.T, revision uint64, text string) *serving.Catalog {
 		_ = yield(catalog.Document{Kind: catalog.Versions, Key: "m:1", JSON: []byte(text)}) &&
 			yield(catalog.Document{Kind: catalog.Models, Key: "m", JSON: []byte(`{"name":"m","current":"1"}`)})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return cat
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestEveryItemIsAnswered(t *testing.T) {
@@ -320,9 +321,7 @@ func BenchmarkBatcher(b *testing.B) {
 		now := time.Now()
 		for i := range items {
 			items[i] = queue.Item{Arrived: now, Deadline: now.Add(time.Second), From: nothing{}}
-			if err := q.Push(&items[i]); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, q.Push(&items[i]))
 		}
 		batcher.Wake()
 	}
@@ -370,9 +369,7 @@ func TestTheSizeOfABatchWhoseInputsDiffer(t *testing.T) {
 			r.batcher.cfg.Profile.line.Store(&Line{Line: queue.Line{Slope: 0.001, Base: 0.002, Mean: 1000}})
 			for i := range 30 {
 				it := &queue.Item{Arrived: time.Now(), Index: uint32(i), From: r, Ask: rpc.Ask{Payload: make([]byte, c.bytes)}}
-				if err := r.queue.Push(it); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.queue.Push(it))
 			}
 			r.batcher.Wake()
 			left, _ := r.batcher.Busy(time.Now())

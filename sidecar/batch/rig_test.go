@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // rig is a batcher on a queue of its own, with a container that does as the test
@@ -96,9 +97,7 @@ func (r *rig) pushAll(n int, budget time.Duration) (numbers []uint32) {
 		if budget > 0 {
 			it.Deadline = it.Arrived.Add(budget)
 		}
-		if err := r.queue.Push(it); err != nil {
-			r.t.Fatal(err)
-		}
+		require.NoError(r.t, r.queue.Push(it))
 		numbers = append(numbers, r.pushed)
 	}
 	r.batcher.Wake()

@@ -11,6 +11,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // begin runs one batch as a batcher does: what is left unanswered fails with it. It is given up after a while.
@@ -154,9 +155,7 @@ func TestAHonestContainer(t *testing.T) {
 		items := c.items(4, 0)
 		items[3].Deadline = time.Time{}
 		items[0].Ask.Bits = rpc.AskParts
-		if err := r.run(items, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.run(items, time.Minute))
 		if got := c.answers[items[0]]; len(got) != 3 || !got[0].More || !got[1].More {
 			t.Errorf("a stream of 3 came as %+v", got)
 		}
@@ -195,9 +194,7 @@ func TestAContainerThatIsSilentWhileItComputes(t *testing.T) {
 		r, c := newMuteRig(t, 2*maxSilence), newClient(t)
 		items := c.items(1, 0)
 		r.peer.reply(1, true, rpc.Answer{Payload: items[0].Ask.Payload}) // once it speaks
-		if err := r.run(items, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.run(items, time.Hour))
 		if a := c.last(items[0]); a.Status != rpc.StatusOK {
 			t.Errorf("%v %q", a.Status, a.Message)
 		}
@@ -247,9 +244,7 @@ func TestALargeBatchGoesOutInParts(t *testing.T) {
 				r.peer.echo(in)
 			}
 		}()
-		if err := r.run(items, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.run(items, time.Minute))
 		for _, it := range items {
 			a := c.last(it)
 			switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/rpc/v1/v1test"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar/queue"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // sizes answers each input with its length in bytes.
@@ -27,9 +28,7 @@ func dialV1(t *testing.T, addr string, kind serving.InputType, length int) *V1 {
 	t.Helper()
 	model := &serving.Version{ModelID: serving.ModelID{Model: "m", Version: "1"}, InputType: kind, InputLength: length, Container: serving.Container{Addr: addr, Protocol: "v1"}}
 	r, err := DialV1(t.Context(), model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -59,9 +58,7 @@ func TestV1AnswersEachInput(t *testing.T) {
 		for elements := range 5 {
 			items = append(items, got.item(vector(kind, elements)))
 		}
-		if err := runV1(r, items); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, runV1(r, items))
 		size := map[serving.InputType]int{serving.Bytes: 1, serving.Ints: 4, serving.Floats: 8, serving.Doubles: 8, serving.Strings: 1}[kind]
 		for i, it := range items {
 			out, err := new(got[it]).Output()
@@ -97,9 +94,7 @@ func TestV1RefusesWhatItCannotCarry(t *testing.T) {
 		all = append(all, it)
 	}
 	for _, batch := range [][]*queue.Item{append(slices.Clip(all), good), all} {
-		if err := runV1(r, batch); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, runV1(r, batch))
 	}
 	for it, says := range bad {
 		if a := got[it]; a.Status != rpc.StatusBadInput || !strings.Contains(string(a.Message), says) {
@@ -150,9 +145,7 @@ func TestV1Fails(t *testing.T) {
 
 func TestV1WithoutAContainer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l.Close()
 	model := &serving.Version{Container: serving.Container{Addr: l.Addr().String()}}
 	if _, err := DialV1(t.Context(), model); err == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // BenchmarkPushForm pushes and takes a batch of 8 while depth others wait.
@@ -39,9 +41,7 @@ func bench(b *testing.B, depth int, deadline func(i int) int) {
 		for _, it := range batch.Items {
 			it.Deadline = epoch.Add(time.Duration(deadline(i)) * time.Millisecond)
 			i++
-			if err := q.Push(it); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, q.Push(it))
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(i), "ns/item")
@@ -62,9 +62,7 @@ func BenchmarkShared(b *testing.B) {
 			for b.Loop() {
 				form(q, &batch, epoch.Add(-time.Hour), size, 0, line)
 				for _, it := range batch.Items {
-					if err := q.Push(it); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, q.Push(it))
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/item")

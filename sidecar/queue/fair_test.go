@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // of makes an item of an app.
@@ -32,9 +34,7 @@ func TestSharesAreMaxMin(t *testing.T) {
 			for j := range apps {
 				n := rapid.IntRange(0, 12).Draw(t, "arrivals")
 				for range n {
-					if err := q.Push(of(fmt.Sprint(j), weights[j], -1)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, q.Push(of(fmt.Sprint(j), weights[j], -1)))
 				}
 				for i := range apps {
 					if waits[j] == 0 {
@@ -77,9 +77,7 @@ func TestFormForSeveralApps(t *testing.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "items")
 		for range n {
 			it := of(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "app"), 1, rapid.IntRange(-1, 40).Draw(t, "deadline"))
-			if err := q.Push(it); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, q.Push(it))
 			want[it.App] = append(want[it.App], it)
 			slices.SortStableFunc(want[it.App], order)
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // linear takes so many milliseconds, and so many more for each input.
@@ -36,9 +37,7 @@ func TestFormOfACrowd(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "crowds") {
 			ms := rapid.IntRange(1, 30).Draw(t, "deadline")
 			for range rapid.IntRange(1, 20).Draw(t, "crowd") {
-				if err := q.Push(due(ms)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, q.Push(due(ms)))
 			}
 		}
 		waiting := slices.Clone(waiting(q))
@@ -129,9 +128,7 @@ func earlyDrop(waiting []*Item, now time.Time, size int, others time.Duration, t
 func pushAll(t testing.TB, deadlines ...int) *Queue {
 	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 	for _, ms := range deadlines {
-		if err := q.Push(due(ms)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Push(due(ms)))
 	}
 	return q
 }
@@ -227,9 +224,7 @@ func TestFormByBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 		for range rapid.IntRange(1, 40).Draw(t, "crowd") {
-			if err := q.Push(sized(rapid.IntRange(-1, 40).Draw(t, "deadline"), rapid.IntRange(1, 4000).Draw(t, "bytes"))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, q.Push(sized(rapid.IntRange(-1, 40).Draw(t, "deadline"), rapid.IntRange(1, 4000).Draw(t, "bytes"))))
 		}
 		waiting := slices.Clone(waiting(q))
 		line := drawLine(t)
@@ -271,9 +266,7 @@ func TestFormByBytes(t *testing.T) {
 func TestFormDropsALargeInput(t *testing.T) {
 	q := New(Limits{Items: 4096, Bytes: 1 << 30}, anyone, nil)
 	for _, bytes := range []int{30_000, 1000, 500, 9000, 1000} {
-		if err := q.Push(sized(20, bytes)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Push(sized(20, bytes)))
 	}
 	line := linear(2, 1)
 	line.Mean = 1000

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // at makes an item of a priority.
@@ -27,9 +28,7 @@ func TestHigherPrioritiesGoFirst(t *testing.T) {
 			for range rapid.IntRange(0, 12).Draw(t, "arrivals") {
 				it := of(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "app"), rapid.Float64Range(0.1, 10).Draw(t, "weight"), rapid.IntRange(-1, 40).Draw(t, "deadline"))
 				it.Priority = rapid.IntRange(0, serving.LowestPriority).Draw(t, "priority")
-				if err := q.Push(it); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, q.Push(it))
 				waits[it] = true
 			}
 			size := rapid.IntRange(1, 9).Draw(t, "size")
@@ -63,9 +62,7 @@ func TestAMinimumShare(t *testing.T) {
 		push := func(priority int, minShare float64) {
 			it := at(priority, -1)
 			it.MinShare = minShare
-			if err := q.Push(it); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, q.Push(it))
 		}
 		low, all, work := 0, 0, 0
 		for range rapid.IntRange(1, 200).Draw(t, "rounds") {
@@ -137,9 +134,7 @@ func TestTheLowestPriorityMakesWay(t *testing.T) {
 		q.Push(at(3, i))
 	}
 	for i := range 100 {
-		if err := q.Push(at(1, i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Push(at(1, i)))
 	}
 	for i, it := range displaced {
 		want := at(3, 39-i)

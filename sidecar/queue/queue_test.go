@@ -14,6 +14,7 @@ import (
 
 	"github.com/topsail-serving/topsail/rpc"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -197,9 +198,7 @@ func TestAStandingQueueDoesNotGrow(t *testing.T) {
 			for range 2 * (depth + 100) {
 				form(q, &b, epoch, size, 0, Line{})
 				for range b.Items {
-					if err := q.Push(due(1)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, q.Push(due(1)))
 				}
 			}
 			if q.Len() != depth || cap(q.lanes[0].items) > 4*depth+4 {
@@ -259,9 +258,7 @@ func TestManyPushersAndTakersLoseNothing(t *testing.T) {
 	for range takers * 16 { // more than enough for each taker to meet one, at the end of the queue
 		last := due(-1)
 		last.Batch = pushers
-		if err := q.Push(last); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.Push(last))
 	}
 	taking.Wait()
 	all := map[*Item]bool{}

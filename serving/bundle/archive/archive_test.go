@@ -19,6 +19,8 @@ import (
 	"testing/fstest"
 
 	"pgregory.net/rapid"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 const head = "list.json"
@@ -54,9 +56,7 @@ func (p *packer) add(header zip.FileHeader, content string) *packer {
 	if err == nil {
 		_, err = w.Write([]byte(content))
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return p
 }
 
@@ -71,9 +71,7 @@ func (p *packer) list(files map[string]File) *packer {
 
 func (p *packer) done() []byte {
 	p.t.Helper()
-	if err := p.zip.Close(); err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, p.zip.Close())
 	return p.buf.Bytes()
 }
 
@@ -84,9 +82,7 @@ func (p *packer) raw(header zip.FileHeader, packed string) *packer {
 	if err == nil {
 		_, err = w.Write([]byte(packed))
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return p
 }
 
@@ -110,15 +106,11 @@ func deflated(t *testing.T, content string) string {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
 	w, err := z.CreateHeader(&zip.FileHeader{Name: "x", Method: zip.Deflate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, _ = w.Write([]byte(content))
 	z.Close()
 	r, err := zip.NewReader(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	offset, _ := r.File[0].DataOffset()
 	return string(buf.Bytes()[offset : uint64(offset)+r.File[0].CompressedSize64])
 }
@@ -134,21 +126,15 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		var once, twice bytes.Buffer
-		if err := errors.Join(Write(&once, from, head, format), Write(&twice, from, head, format)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(Write(&once, from, head, format), Write(&twice, from, head, format)))
 		if !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Fatal("the same files made different archives")
 		}
 		a, err := open(once.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dir := filepath.Join(os.TempDir(), "topsail-archive-"+rapid.StringMatching(`[a-z]{20}`).Draw(t, "dir"))
 		defer os.RemoveAll(dir)
-		if err := errors.Join(a.Verify(context.Background()), a.Unpack(context.Background(), dir)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(a.Verify(context.Background()), a.Unpack(context.Background(), dir)))
 		for name, file := range from {
 			got, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || !bytes.Equal(got, file.Data) {
@@ -226,9 +212,7 @@ func TestBombs(t *testing.T) {
 	small := zip.FileHeader{Name: "small", Method: zip.Deflate, CompressedSize64: uint64(len(packed)), UncompressedSize64: 4}
 	data := newPacker(t).raw(small, packed).list(map[string]File{"small": of("\x00\x00\x00\x00")}).done()
 	a, err := open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var unpacked bytes.Buffer
 	if err := a.copy(t.Context(), &unpacked, "small"); err == nil || unpacked.Len() > 5 {
 		t.Errorf("%d bytes were unpacked, error %v", unpacked.Len(), err)
@@ -294,14 +278,10 @@ func TestDamageIsFound(t *testing.T) {
 func TestUnpackIntoSomethingThatIsThere(t *testing.T) {
 	good := newPacker(t).file("a", "a").list(map[string]File{"a": of("a")}).done()
 	a, err := open(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
 	if err := a.Unpack(t.Context(), dir); err == nil {
 		t.Error("it was unpacked over what was there")
 	}
@@ -312,9 +292,7 @@ func TestUnpackIntoSomethingThatIsThere(t *testing.T) {
 
 func TestVerifyEndsWithItsContext(t *testing.T) {
 	a, err := open(newPacker(t).file("a", "a").list(map[string]File{"a": of("a")}).done())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.Verify(ctx); !errors.Is(err, context.Canceled) {
@@ -324,9 +302,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 
 func TestWriteRefusesLinks(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
 	var buf bytes.Buffer
 	if err := Write(&buf, os.DirFS(dir), head, format); err == nil || !strings.Contains(err.Error(), "link") {
 		t.Errorf("error is %v", err)
