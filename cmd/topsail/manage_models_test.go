@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/topsail-serving/topsail/stream/models"
@@ -49,8 +50,8 @@ func (c *managedCluster) streamsModels(t *testing.T) {
 	o.do("stream", "resume", "models")
 	o.answers("streamed", "[1, 2]", "103.0")
 	wait.Until(t, "end of the updates", func() bool { return len(b.acknowledged(t))+len(b.refusals(t, "refused")) == 3 })
-	want := map[string]string{"a": models.Deployed, "app": models.Configured, "b": models.Deployed}
-	if got := b.acknowledged(t); !maps.Equal(got, want) {
+	want := map[string][]string{"a": {models.Deployed}, "app": {models.Configured}, "b": {models.Deployed}}
+	if got := b.acknowledged(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("the acknowledgements are %v, and the dead letters %v", got, b.refusals(t, "refused"))
 	}
 	c.end("models")

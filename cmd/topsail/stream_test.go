@@ -126,15 +126,20 @@ func asks(stream_ string, from, to int) []serving.StreamMessage {
 	return all
 }
 
+// formatOf is the format of a record of a stream in both.
+func formatOf(r serving.StreamRecord) stream.Format {
+	if r.Value[0] == '{' {
+		return stream.JSON
+	}
+	return stream.Protobuf
+}
+
 // sums reads the results, and wants each to be right, and the only one of its record.
 func (b *streamBroker) sums(t *testing.T, name string, ordered bool) map[int]records.Response {
 	t.Helper()
 	all, last, places := map[int]records.Response{}, map[string]int{}, map[int]string{}
 	for _, r := range b.read(t, name) {
-		format := stream.Protobuf
-		if r.Value[0] == '{' {
-			format = stream.JSON
-		}
+		format := formatOf(r)
 		result, err := records.ParseResponse(r.Value, format)
 		require.NoError(t, err)
 		i, err := strconv.Atoi(result.UUID)
@@ -218,14 +223,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 			t.Errorf("versions %v", versions)
 		}
 
-		reasons := map[string]int{}
-		for _, d := range b.read(t, "dead") {
-			for _, h := range d.Headers {
-				if h.Name == stream.HeaderKind {
-					reasons[string(h.Value)]++
-				}
-			}
-		}
+		reasons := b.refusals(t, "dead")
 		if want := map[string]int{"unreadable": 1, "wrong_input": 1, "repeated_id": 1, "no_id": 1, "unknown_app": 1, "record_too_large": 1}; fmt.Sprint(reasons) != fmt.Sprint(want) {
 			t.Errorf("dead letters for %v", reasons)
 		}
