@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // examine runs `topsail doctor` on a configuration; ok says that it found nothing broken.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/stream/models"
 	"github.com/topsail-serving/topsail/test/brokers"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 	"github.com/topsail-serving/topsail/web/api"
 )

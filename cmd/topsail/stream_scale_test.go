@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/test/require"
 )
 
 // TestStreamsScaleByLag has a record wake a model of 10 ms from zero, a backlog scale it to the most

@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"internal/adapter/redisstream":    {"serving", "internal/adapter/redisclient", "internal/access", "internal/condition", "internal/retry"},
 	"internal/adapter/inprocess":      {"serving"},
 	"internal/adapter/nvidia":         {"serving"},
-	"test/contract":                   {"serving", "internal/retry", "test/wait"},
+	"test/contract":                   {"serving", "internal/retry", "test/require", "test/wait"},
 	"test/openapi":                    {},
 	"test/brokers":                    {"serving", "internal/adapter/redisclient", "internal/retry"},
 	"internal/apiclient":              {"internal/retry"},

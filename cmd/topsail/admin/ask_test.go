@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // An app of 30 s would lose each answer that takes its time, were that how long the command waits.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/doctor"
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 

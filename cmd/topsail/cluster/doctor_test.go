@@ -17,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

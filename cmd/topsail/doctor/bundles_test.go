@@ -13,6 +13,7 @@ import (
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestBundles(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 func TestJudgeSpace(t *testing.T) {

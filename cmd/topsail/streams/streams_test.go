@@ -21,6 +21,7 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream/records"
 	"github.com/topsail-serving/topsail/test/brokers"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 	"github.com/topsail-serving/topsail/test/wait"
 )

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/internal/adapter/redisclient"
+	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/servers"
 )
 
