@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -219,4 +221,46 @@ type Model struct {
 	Previous string // what was current before Current, for a rollback; empty: unknown, or deleted
 	FileSays string // the version that the configuration file made current when it was read last; empty: none
 	Versions map[string]*Version
+}
+
+// Deployed says where a version comes from: what made it the generation that it is.
+type Deployed struct {
+	By     string    `json:"by"`               // as the audit log names the author
+	At     time.Time `json:"at"`               //
+	Client string    `json:"client,omitempty"` // the program that asked for it, as it names itself; empty: none did, or it does not
+	Commit string    `json:"commit,omitempty"` // of the source, as the client says; empty: not said
+}
+
+var commit = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._+/-]{0,127}$`)
+
+// Check says what is wrong with what is asked for, or nil.
+func (d *Deployed) Check() error {
+	if d != nil && d.Commit != "" && !commit.MatchString(d.Commit) {
+		return errors.New("commit must name a commit: at most 128 letters, digits and ._+/-, such as what git rev-parse HEAD prints")
+	}
+	return nil
+}
+
+// PortVariable is the variable that tells a container of version 1 on which port to listen.
+const PortVariable = "PORT"
+
+// Listens says whether the container is started, and then listens on a port of its replica's.
+func (c Container) Listens() bool { return c.Protocol == "v1" && c.Addr == "" }
+
+// WithPort is c as a replica starts it that has the port: PORT has it, and ${PORT} in the
+// command and in variables stands for it.
+func (c Container) WithPort(port string) Container {
+	fill := strings.NewReplacer("${"+PortVariable+"}", port)
+	c.Command, c.Env = slices.Clone(c.Command), maps.Clone(c.Env)
+	for i, argument := range c.Command {
+		c.Command[i] = fill.Replace(argument)
+	}
+	if c.Env == nil {
+		c.Env = map[string]string{}
+	}
+	for name, value := range c.Env {
+		c.Env[name] = fill.Replace(value)
+	}
+	c.Env[PortVariable] = port
+	return c
 }

@@ -1,9 +1,11 @@
 package serving
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"unicode/utf8"
 )
 
 var (
@@ -44,6 +46,21 @@ func CheckModelName(s string) error {
 func CheckVersion(s string) error {
 	if !versionName.MatchString(s) {
 		return fmt.Errorf("version %q: use 1 to 63 letters, digits, '.', '_', '+' or '-', beginning with a letter or digit", s)
+	}
+	return nil
+}
+
+// MaxDescription bounds the descriptions of apps and versions, in bytes.
+const MaxDescription = 1000
+
+// checkDescription says what is wrong with a description, or nil. It is shown to clients that
+// sees what it is of.
+func checkDescription(text string) error {
+	if len(text) > MaxDescription {
+		return fmt.Errorf("description has %d bytes; at most %d are allowed", len(text), MaxDescription)
+	}
+	if !utf8.ValidString(text) {
+		return errors.New("description must be text in UTF-8")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
@@ -84,4 +85,27 @@ func checkPriority(p int) error {
 		return fmt.Errorf("priority must be between 0, the highest, and %d", LowestPriority)
 	}
 	return nil
+}
+
+// MaxOwners bounds the owners of an affinity.
+const MaxOwners = 64
+
+// Affinity is what queries have in common that had better go to the same replicas of a model, as
+// far as that can be.
+type Affinity struct {
+	Key    string // empty: the query goes to any replica
+	Owners int    // how many replicas the key has; 0: as many as its queries need
+}
+
+// Parts is an answer that comes in parts. One goroutine at a time uses it, and closes it.
+type Parts interface {
+	// Next is the next part, which is shared and immutable, or io.EOF at the end of the answer. Other
+	// errors are those of a context that has ended.
+	Next(ctx context.Context) (*Output, error)
+	// Answer says, after io.EOF, how the answer ended: with the whole output, which is null where that
+	// is too large to be collected, or with a default. A default after parts says why they were cut. Its
+	// query id is known from the beginning.
+	Answer() *Prediction
+	// Close stops the answer, unless it has ended or equal queries wait for it.
+	Close()
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	_ "embed"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -47,4 +48,13 @@ func New(sys *System, guard *auth.Guard, options Options) *API {
 	}
 	a := &api{System: sys, Options: options, guard: guard, writer: change.New(sys.Store)}
 	return &API{a, a.serving(slices.Concat(a.catalogRoutes(), a.liveRoutes()))}
+}
+
+//go:embed openapi.yaml
+var contract []byte
+
+func getOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(contract) // a client that left needs no answer
+	return nil
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -125,4 +127,19 @@ func CheckRunnable(mode string, v *serving.Version) error {
 			v.Version, v.Model, c.Image)
 	}
 	return nil
+}
+
+func (a *api) getJob(w http.ResponseWriter, r *http.Request) error {
+	v := a.view(r)
+	version, err := v.scope.version(v.cat, versionOf(r))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	job, err := a.Job(ctx, version.ModelID, v.open())
+	if err != nil {
+		return err
+	}
+	return rest.Respond(w, http.StatusOK, job)
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -192,4 +193,25 @@ func artifacts(given []string) ([]serving.Artifact, error) {
 		list = append(list, serving.Artifact{Source: source, Checksum: sum, Destination: folder})
 	}
 	return list, nil
+}
+
+// without is a folder that lacks one file at its top.
+type without struct {
+	fs.FS
+	name string
+}
+
+func (w without) Open(name string) (fs.File, error) {
+	if name == w.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return w.FS.Open(name)
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, name)
+	if name != "." {
+		return entries, err
+	}
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == w.name }), err
 }
