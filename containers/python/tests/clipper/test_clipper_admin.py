@@ -168,7 +168,8 @@ def test_stopping_all_leaves_no_replica(clipper, digests):
 
 def test_nobody_is_there():
     manager = TopsailContainerManager(query_addr="127.0.0.1:1", admin_addr="127.0.0.1:1")
-    manager._client._admin._target = replace(manager._client._admin._target, timeout=0.2)
+    channel = manager._client._management
+    channel._target = replace(channel._target, timeout=0.2)
     with pytest.raises(ClipperException, match="cannot be reached"):
         ClipperConnection(manager).connect()
 
