@@ -7,10 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
@@ -34,16 +30,12 @@ type world struct {
 // bubble runs f in a bubble, whose time is virtual.
 func bubble(t *testing.T, f func(t *world)) {
 	t.Helper()
-	new(fasthttp.ResponseHeader).Header() // starts fasthttp's clock, which would not end with the bubble
-	synctest.Test(t, func(t *testing.T) {
+	pipes.Bubble(t, func(t *testing.T) {
 		var n pipes.Network
 		ctx, stop := context.WithCancel(t.Context())
 		w := &world{T: t, on: network{n.Listen, n.Dial}, client: n.Client(), ctx: ctx, replicas: inprocess.NewRegistry()}
-		defer func() {
-			stop()
-			w.running.Wait()
-			time.Sleep(11 * time.Second) // fasthttp's sweeper of idle workers looks up every 10 s
-		}()
+		defer w.running.Wait()
+		defer stop()
 		f(w)
 	})
 }

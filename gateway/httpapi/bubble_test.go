@@ -6,19 +6,15 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/test/journal"
+	"github.com/topsail-serving/topsail/test/pipes"
 )
 
 // bubble runs f with a server whose time is false and whose connections are pipes.
 func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s *piped)) {
 	t.Helper()
-	new(fasthttp.ResponseHeader).Header() // starts fasthttp's clock, which would not end with the bubble
-	synctest.Test(t, func(t *testing.T) {
+	pipes.Bubble(t, func(t *testing.T) {
 		ln := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -33,7 +29,6 @@ func bubble(t *testing.T, config Config, core *fakeCore, f func(t *testing.T, s 
 		f(t, s)
 		s.stop()
 		s.done()
-		time.Sleep(11 * time.Second) // fasthttp's sweeper of idle workers looks up every 10 s
 	})
 }
 

@@ -83,7 +83,7 @@ var rooms = map[string][]string{
 // in use; a new one is recorded in docs/adr/0002-libraries.md with its reason.
 var allowed = map[string][]string{
 	"github.com/gofiber/fiber/v2":                 {"gateway/httpapi", "bench/bars"},
-	"github.com/valyala/fasthttp":                 {"gateway/httpapi", "bench/bars"},
+	"github.com/valyala/fasthttp":                 {"gateway/httpapi", "bench/bars", "test/pipes"},
 	"github.com/maypok86/otter/v2":                {"gateway/cache", "gateway/state"},
 	"github.com/zeebo/xxh3":                       {"gateway/cache"},
 	"github.com/pierrec/lz4/v4":                   {"rpc"},

@@ -112,7 +112,7 @@ func realClocks(files []testFile) map[string][]string {
 
 // bubbleMakers are the functions that run a function of their caller in a bubble.
 func bubbleMakers(functions map[string][]*ast.FuncDecl) map[string]bool {
-	makers := map[string]bool{"synctest.Test": true, "FleetInBubbles": true, "StreamInBubbles": true, "ResolverInBubbles": true}
+	makers := map[string]bool{"synctest.Test": true, "Bubble": true, "FleetInBubbles": true, "StreamInBubbles": true, "ResolverInBubbles": true}
 	for grown := true; grown; {
 		grown = false
 		for name, list := range functions {

@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/topsail-serving/topsail/containers/gocontainer"
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/feedback"
@@ -37,16 +35,12 @@ type story struct {
 // bubble tells a story.
 func bubble(t *testing.T, tell func(s *story)) {
 	t.Helper()
-	new(fasthttp.ResponseHeader).Header() // starts fasthttp's clock, which would not end with the bubble
-	synctest.Test(t, func(t *testing.T) {
+	pipes.Bubble(t, func(t *testing.T) {
 		s := &story{
 			T: t, replicas: inprocess.NewRegistry(),
 			catalog: &serving.Catalog{Revision: 1, Apps: map[string]*serving.App{}, Models: map[string]*serving.Model{}},
 		}
-		t.Cleanup(func() {
-			s.running.Wait()
-			time.Sleep(11 * time.Second) // fasthttp's sweeper of idle workers looks up every 10 s
-		})
+		t.Cleanup(s.running.Wait)
 		tell(s)
 	})
 }
