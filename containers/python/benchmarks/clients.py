@@ -175,6 +175,7 @@ def bodies() -> None:
 
 
 def main(program: str) -> None:
+    program = str(Path(program).resolve())  # it is started in another folder
     with tempfile.TemporaryDirectory() as folder:
         port = 21337
         config = Path(folder, "topsail.toml")
