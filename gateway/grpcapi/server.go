@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -104,7 +105,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	reflection.Register(server)
 
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(newLimited(ln, s.config.MaxConnections)) }()
+	go func() { served <- server.Serve(netutil.LimitListener(ln, s.config.MaxConnections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("grpcapi: serve %v: %w", ln.Addr(), err)

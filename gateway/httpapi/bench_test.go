@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/internal/access"
+	"github.com/topsail-serving/topsail/internal/connlimit"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
 )
@@ -53,7 +54,7 @@ func BenchmarkServe(b *testing.B) {
 				header = append(header, bench.header)
 			}
 			raw := request(bench.method, bench.path, bench.body, header...)
-			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}, lease: l.budget.Lease()}
+			c := &conn{Conn: &replay{request: []byte(raw), left: b.N}, lease: api.config.Budget.Lease(), place: new(connlimit.Place)}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -79,7 +80,7 @@ func BenchmarkDocument(b *testing.B) {
 			api.Serve(&serving.Catalog{Apps: core.apps})
 			l := api.newListener(nil)
 			server := api.server(context.Background(), l)
-			c := &conn{Conn: &replay{request: []byte(request("GET", "/openapi.json", "")), left: b.N}, lease: l.budget.Lease()}
+			c := &conn{Conn: &replay{request: []byte(request("GET", "/openapi.json", "")), left: b.N}, lease: api.config.Budget.Lease(), place: new(connlimit.Place)}
 			l.track(c, fasthttp.StateNew)
 			b.ReportAllocs()
 			b.ResetTimer()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/topsail-serving/topsail/internal/connlimit"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
 )
@@ -77,7 +78,7 @@ func TestBombIsNotInflated(t *testing.T) {
 	var rc fasthttp.RequestCtx
 	rc.Request.Header.SetContentEncoding("gzip")
 	rc.Request.SetBodyString(gzipped(strings.Repeat(" ", 16<<20)))
-	c := &conn{lease: s.config.Budget.Lease()}
+	c := &conn{lease: s.config.Budget.Lease(), place: new(connlimit.Place)}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := s.body(&rc, c)
@@ -123,7 +124,7 @@ func TestFormIsNotParsed(t *testing.T) {
 func TestLargeBuffersAreNotKept(t *testing.T) {
 	s := New(Config{}, newFake(), nil, nil)
 	var rc fasthttp.RequestCtx
-	rc.Init2(&conn{}, nil, false)
+	rc.Init2(&conn{place: new(connlimit.Place)}, nil, false)
 	rc.Request.Header.SetMethod("POST")
 	rc.Request.SetBodyString(strings.Repeat("x", keepBytes+1))
 	s.guard(func(rc *fasthttp.RequestCtx) {
@@ -165,7 +166,7 @@ func TestLargeAnswer(t *testing.T) {
 // A large body is read into the buffer of one before, if that is large enough, and what has come is kept.
 func TestLargeBodiesUseBuffersAgain(t *testing.T) {
 	s := New(Config{}, newFake(), nil, slog.New(slog.DiscardHandler))
-	c := &conn{lease: s.config.Budget.Lease(), bodies: &s.bodies}
+	c := &conn{lease: s.config.Budget.Lease(), bodies: &s.bodies, place: new(connlimit.Place)}
 	large := bytes.Repeat([]byte("0123456789"), 50_000)
 	for range 20 {
 		body, err := s.readAll(bytes.NewReader(large), len(large), 0, &c.lease, nil)

@@ -2,11 +2,9 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,16 +14,15 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/connlimit"
 )
 
 // conn is one connection of a client.
 type conn struct {
 	net.Conn
-	used   atomic.Bool  // something has come from the client
-	linger atomic.Bool  // the client may be sending still when it is refused
-	from   netip.Addr   // see addressOf
-	spare  bool         // it came when there was no room
-	waits  atomic.Int64 // since when it waits for a request, in Unix nanoseconds; 0: it does not, or is closed for another
+	place  *connlimit.Place
+	used   atomic.Bool // something has come from the client
+	linger atomic.Bool // the client may be sending still when it is refused
 
 	lease   budget.Lease // of the current request, and its answer
 	host    string       // by which it was called last, and may be
@@ -132,7 +129,7 @@ func (c *conn) receive(b []byte) (int, error) {
 			c.used.Store(true)
 		}
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !c.early() {
-			if n == 0 && c.waits.Load() > 0 && errors.Is(err, syscall.ECONNRESET) {
+			if n == 0 && c.place.Waits() && errors.Is(err, syscall.ECONNRESET) {
 				return 0, io.EOF // fasthttp would answer a reset, as a request that is wrong
 			}
 			return n, err
@@ -258,15 +255,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// cut ends the connection without a farewell. TLS would want to send one, and
-// wait seconds for a client that does not read.
-func (c *conn) cut() {
-	raw := c.Conn
-	if secure, ok := raw.(*tls.Conn); ok {
-		raw = secure.NetConn()
-	}
-	raw.Close()
-}
+// NetConn is the connection beneath; see connlimit.Cut.
+func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // lingering wraps fasthttp's handler of requests that it could not read.
 func lingering(next func(*fasthttp.RequestCtx, error)) func(*fasthttp.RequestCtx, error) {

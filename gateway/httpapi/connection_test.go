@@ -3,20 +3,15 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -286,49 +281,6 @@ func TestManyIdleConnections(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
-}
-
-// TestConnectionLimit: a connection beyond it takes the place of the one that has waited
-// longest for a request; one that is being answered stays.
-func TestConnectionLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := New(Config{MaxConnections: 3}, newFake(), nil, slog.New(slog.DiscardHandler)).newListener(nil)
-		come := func() (*conn, net.Conn) {
-			time.Sleep(time.Second)
-			ours, theirs := net.Pipe()
-			c := l.take(ours)
-			if c == nil {
-				t.Fatal("it is refused")
-			}
-			l.track(c, fasthttp.StateNew)
-			return c, theirs
-		}
-		cut := func(theirs net.Conn) bool {
-			theirs.SetReadDeadline(time.Now().Add(time.Millisecond))
-			_, err := theirs.Read(make([]byte, 1))
-			return errors.Is(err, io.EOF)
-		}
-		busy, first := come()
-		busy.waits.Store(0)
-		silent, second := come()
-		idle, third := come()
-		l.track(idle, fasthttp.StateIdle)
-		for _, oldest := range []struct {
-			c      *conn
-			theirs net.Conn
-		}{{silent, second}, {idle, third}} {
-			if c, _ := come(); c.spare {
-				t.Error("it is one too many, though others wait")
-			}
-			if !cut(oldest.theirs) {
-				t.Error("the one that waited longest goes on")
-			}
-			l.track(oldest.c, fasthttp.StateClosed)
-		}
-		if cut(first) {
-			t.Error("one that is answered is cut")
-		}
-	})
 }
 
 // TestAllConnectionsAreBusy: health is answered all the same, and others hear why they are not.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/topsail-serving/topsail/internal/connlimit"
 )
 
 // keepBytes is the largest body buffer that a connection keeps for its next
@@ -25,7 +27,7 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		c := rc.Conn().(*conn)
 		c.headers.read(&rc.Request.Header)
 		c.unread = rc.Request.IsBodyStream() && s.comesLater(&rc.Request.Header)
-		c.waits.Store(0)
+		c.place.Busy()
 		c.room = 0
 		defer s.releaseSlot(c)
 		switch r := s.foreign(rc, c); {
@@ -34,13 +36,13 @@ func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		case r != nil:
 			s.readable(rc)
 			sendRefusal(rc, r)
-		case c.spare && string(rc.Path()) != healthPath:
+		case c.place.Spare && string(rc.Path()) != healthPath:
 			rc.SetConnectionClose()
 			s.readable(rc)
 			rc.Response.Header.Set(fiber.HeaderRetryAfter, "1")
 			sendRefusal(rc, &refusal{fiber.StatusServiceUnavailable, "Too many connections",
 				"this gateway is at its connection limit and busy with all connections: send the request again in a second, or to another gateway"})
-			s.connectionsClosed.WithLabelValues(overNames[overAll]).Inc()
+			s.countClosed(connlimit.Full)
 		default:
 			next(rc)
 		}

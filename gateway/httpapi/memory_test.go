@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/budget"
+	"github.com/topsail-serving/topsail/internal/connlimit"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
@@ -231,7 +232,7 @@ func TestSlowBody(t *testing.T) {
 		api := New(Config{ReadTimeout: time.Minute}, newFake(), nil, nil)
 		ours, theirs := net.Pipe()
 		l := api.newListener(nil)
-		c := &conn{Conn: ours, lease: api.config.Budget.Lease()}
+		c := &conn{Conn: ours, lease: api.config.Budget.Lease(), place: new(connlimit.Place)}
 		ended := make(chan error, 1)
 		l.track(c, 0)
 		go func() { ended <- api.server(t.Context(), l).ServeConn(c) }()

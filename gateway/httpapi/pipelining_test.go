@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topsail-serving/topsail/internal/connlimit"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
 )
@@ -55,7 +56,7 @@ func TestReadsEndBeforeTheNextRequest(t *testing.T) {
 		piece := rapid.SampledFrom([]string{"POST / HTTP/1.1\r\n\r\n", " HTTP/1.", "POST", "GET /a HTTP/1.0\r\n", "x", " ", "{}", "\r\n"})
 		sent := []byte(strings.Join(rapid.SliceOfN(piece, 0, 20).Draw(t, "sent"), ""))
 		size := rapid.IntRange(1, 64).Draw(t, "size")
-		c := &conn{Conn: readOnly{r: bytes.NewReader(sent)}}
+		c := &conn{Conn: readOnly{r: bytes.NewReader(sent)}, place: new(connlimit.Place)}
 		var got []byte
 		for b := make([]byte, size); ; {
 			n, err := c.Read(b)
@@ -89,7 +90,7 @@ func TestPipelinesPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const requests = 1 + 100*pipelineBurst
 		one := request("GET", "/health", "")
-		c := &conn{Conn: readOnly{r: strings.NewReader(strings.Repeat(one, requests))}}
+		c := &conn{Conn: readOnly{r: strings.NewReader(strings.Repeat(one, requests))}, place: new(connlimit.Place)}
 		began := time.Now()
 		for b := make([]byte, len(one)*requests); ; {
 			if _, err := c.Read(b); err == io.EOF {
@@ -104,11 +105,13 @@ func TestPipelinesPause(t *testing.T) {
 
 // A reset between two requests is the end, and not a request that is wrong.
 func TestResets(t *testing.T) {
-	for _, waits := range []int64{0, 1} {
-		c := &conn{Conn: failing{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}}
-		c.waits.Store(waits)
-		if _, err := c.Read(make([]byte, 8)); (err == io.EOF) != (waits > 0) {
-			t.Errorf("waiting %d: %v", waits, err)
+	for _, waits := range []bool{false, true} {
+		c := &conn{Conn: failing{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, place: new(connlimit.Place)}
+		if waits {
+			c.place.Wait()
+		}
+		if _, err := c.Read(make([]byte, 8)); (err == io.EOF) != waits {
+			t.Errorf("waiting %v: %v", waits, err)
 		}
 	}
 }

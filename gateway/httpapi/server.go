@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/topsail-serving/topsail/gateway/admission"
+	"github.com/topsail-serving/topsail/internal/connlimit"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -55,6 +56,9 @@ func New(config Config, core Core, updater Updater, log *slog.Logger) *Server {
 	s.admission = admission.New(admission.Config{Keys: s.config.Keys, RequireKeys: s.config.RequireKeys, Started: s.started, Metrics: s.config.Metrics})
 	s.connectionsClosed = s.config.Metrics.Counters("topsail_gateway_connections_closed_total",
 		"Connections closed because there were too many: idle (it waited longest), full (all others were being answered), address (too many from one address).", "reason")
+	for _, why := range connlimit.Reasons() {
+		s.connectionsClosed.WithLabelValues(string(why)) // it is shown from the start
+	}
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes", "Memory of requests and answers above 8 KiB in progress.", func() float64 { return float64(s.config.Budget.Used()) })
 	s.config.Metrics.GaugeFunc("topsail_gateway_inflight_bytes_max", "The limit of that memory, above which requests are refused: max_inflight_bytes.", func() float64 { return float64(s.config.Budget.Limit()) })
 	return s
@@ -100,7 +104,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	<-served
 	cancelQueries()
 	l.cutAll()
-	l.wait()
+	l.WaitReleased()
 	back.Wait()
 	if ctx.Err() == nil {
 		return fmt.Errorf("httpapi: serve %v: %w", ln.Addr(), cmp.Or(serveErr, net.ErrClosed))
@@ -109,7 +113,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 }
 
 // drain stops accepting and gives the queries in flight time to end.
-func (s *Server) drain(server *fasthttp.Server, l *listener, cancelQueries func()) error {
+func (s *Server) drain(server *fasthttp.Server, l listener, cancelQueries func()) error {
 	s.draining.Store(true)
 	defer l.Close() // the shutdown does not, if serving has only just begun
 	l.cutUnused()
@@ -126,7 +130,7 @@ func (s *Server) drain(server *fasthttp.Server, l *listener, cancelQueries func(
 
 // server assembles Fiber, its routes and fasthttp's server beneath. Queries are
 // run under the given context.
-func (s *Server) server(queries context.Context, l *listener) *fasthttp.Server {
+func (s *Server) server(queries context.Context, l listener) *fasthttp.Server {
 	app := fiber.New(fiber.Config{
 		StrictRouting:                true,
 		CaseSensitive:                true,
