@@ -1,7 +1,6 @@
 // Package filestore keeps the state of local mode in one file, topsail.db in the
 // data directory, with its last good copies beside it: apps, models, versions, links, current versions and keys, the audit
-// log, the lease of query ids, replies to requests that may be sent again, and what
-// selection policies have learned. It is bbolt with one JSON document per object; what
+// log, the lease of query ids, and what selection policies have learned. It is bbolt with one JSON document per object; what
 // changes may do is decided by serving/catalog, and this package makes the result durable.
 // All values have checksums: what is damaged is found, and said (Condition).
 //
