@@ -9,7 +9,7 @@ var (
 	latencyDesc   = obs.NewDesc("topsail_gateway_replica_latency_seconds", "Moving average of the replica's answers.", "replica")
 	connectedDesc = obs.NewDesc("topsail_gateway_replica_connected", "1 while the gateway is connected to the replica.", "replica")
 	ejectedDesc   = obs.NewDesc("topsail_gateway_replica_ejected", "1 while the replica gets no queries because it failed.", "replica")
-	stoppedDesc   = obs.NewDesc("topsail_selection_stopped", "1 while the app's policy has withdrawn a version that it tried; the log has the reason.", "app", "model", "version")
+	withdrawnDesc = obs.NewDesc("topsail_selection_withdrawn", "1 while the app's policy has withdrawn a version that it tried; the log has the reason.", "app", "model", "version")
 	failoverDesc  = obs.NewDesc("topsail_gateway_failover", "1 while the current version of a model has lost all ready replicas and an earlier version answers.", "model", "version")
 )
 
@@ -20,7 +20,7 @@ func (g *Gateway) addGauges(r *obs.Registry) {
 	r.GaugeFunc("topsail_gateway_cold_start_queue", "Requests that wait for a replica.", func() float64 { return float64(g.dispatch.Queued()) })
 	r.GaugeFunc("topsail_gateway_in_flight", "Requests in flight that equal ones can join.", func() float64 { return float64(g.cache.Open()) })
 	r.Add(g.writeReplicas, inFlightDesc, latencyDesc, connectedDesc, ejectedDesc)
-	r.Add(g.writeStopped, stoppedDesc)
+	r.Add(g.writeWithdrawn, withdrawnDesc)
 	r.Add(g.writeFailovers, failoverDesc)
 }
 
@@ -33,10 +33,10 @@ func (g *Gateway) writeReplicas(to *obs.SeriesWriter) {
 	}
 }
 
-func (g *Gateway) writeStopped(to *obs.SeriesWriter) {
+func (g *Gateway) writeWithdrawn(to *obs.SeriesWriter) {
 	for app, tried := range g.Withdrawn() {
 		for id, withdrawn := range tried {
-			to.Flag(stoppedDesc, withdrawn, app, id.Model, id.Version)
+			to.Flag(withdrawnDesc, withdrawn, app, id.Model, id.Version)
 		}
 	}
 }

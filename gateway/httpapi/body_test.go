@@ -127,7 +127,7 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 	rc.Init2(&conn{place: new(connlimit.Place)}, nil, false)
 	rc.Request.Header.SetMethod("POST")
 	rc.Request.SetBodyString(strings.Repeat("x", keepBytes+1))
-	s.guard(func(rc *fasthttp.RequestCtx) {
+	s.everyRequest(func(rc *fasthttp.RequestCtx) {
 		send(rc, 200, append(buffer(rc), make([]byte, keepBytes+1)...))
 	})(&rc)
 	if n := len(rc.Response.Body()); n != keepBytes+1 {

@@ -164,7 +164,7 @@ func (s *Server) server(queries context.Context, l listener) *fasthttp.Server {
 	app.Handler() // builds the routes
 
 	server := app.Server()
-	server.Handler = s.guard(server.Handler)
+	server.Handler = s.everyRequest(server.Handler)
 	server.ErrorHandler = lingering(server.ErrorHandler)
 	server.HeaderReceived = s.header
 	server.ConnState = l.track

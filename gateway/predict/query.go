@@ -88,15 +88,6 @@ func (q *query) take(p *Predictor, a *app, asked *serving.Query, wake cache.Wait
 	q.allow(a.SLO.Std())
 }
 
-// allow gives the query so much time, or its client's own limit if that is shorter.
-func (q *query) allow(limit time.Duration) {
-	if q.Timeout > 0 && q.Timeout < limit {
-		limit = q.Timeout
-	}
-	q.budget = limit - min(q.app.margin, limit/20)
-	q.respond = q.Received.Add(q.budget)
-}
-
 // class is what the query may ask for of capacity that is short.
 func (q *query) class() serving.Class {
 	c := q.app.class
@@ -106,94 +97,6 @@ func (q *query) class() serving.Class {
 	}
 	c.Priority = min(c.Priority, serving.LowestPriority)
 	return c
-}
-
-// next is when the query must be looked at again at the latest.
-func (q *query) next() time.Time {
-	at := q.respond
-	if q.parts.given() {
-		return at // nothing else counts any more
-	}
-	if q.again > 0 {
-		if t := q.begun.Add(q.again); t.Before(at) {
-			at = t
-		}
-	}
-	for i := range q.attempts[:q.opened] {
-		if q.answers[i].Come() {
-			continue
-		}
-		for _, t := range []time.Time{q.attempts[i].hedgeAt, q.attempts[i].respond} {
-			if !t.IsZero() && t.Before(at) {
-				at = t
-			}
-		}
-	}
-	return at
-}
-
-// tooLate is why there is a default where no model answered in time.
-var tooLate = &serving.Failure{Cause: serving.MissedSLO}
-
-// answer makes the prediction of the verdict in a, which is empty, counts it and remembers it.
-func (q *query) answer(id int64, a *serving.Prediction) {
-	a.QueryID, a.Model = id, q.verdict.Model
-	failure := q.verdict.Failure
-	if out := q.verdict.Output; out != nil {
-		if q.verdict.Model == (serving.ModelID{}) { // it is of several
-			out = nameOutput(out, q.app.Signature.OutputTensors())
-		}
-		a.Output, a.Full, a.Confidence, a.Qualifiers = out.JSON, out, out.Confidence, out.Qualifiers
-	} else {
-		if failure == nil || failure == left { // a model was asked, and silent
-			failure = tooLate
-		}
-		a.Output, a.Default, a.Cause, a.Explanation = q.app.fallback, true, failure.Cause, failure.Explain()
-	}
-	if q.Version == "" {
-		q.failover(a)
-	}
-	counts := !q.patient && q.Counts(a)
-	q.planner.finish(q, a, counts)
-	if counts {
-		received := q.Received
-		if q.parts.given() { // what counts is the time to the first part
-			received = received.Add(time.Since(q.parts.first))
-		}
-		q.app.metrics.answered(a, q.class().Priority, failure, received)
-	}
-	if q.Timing != nil {
-		q.Timing.Combined = time.Now()
-	}
-}
-
-// nameOutput gives an output that a policy has put together the name that the app has for its only one.
-func nameOutput(out *serving.Output, tensors []serving.Tensor) *serving.Output {
-	if len(tensors) != 1 || out.Values != nil {
-		return out
-	}
-	v := out.Value
-	v.Name = tensors[0].Name
-	with, err := serving.NewOutputs([]serving.Value{v})
-	if err != nil {
-		return out
-	}
-	with.Confidence = out.Confidence
-	return with
-}
-
-// failover says which current versions have no ready replica any more, so that those
-// before them were asked.
-func (q *query) failover(a *serving.Prediction) {
-	for i := range q.attempts[:q.opened] {
-		v := q.attempts[i].version
-		if v == nil {
-			continue
-		}
-		if current, is := v.of.insteadOf(v.Version); is && !q.app.pins(v) {
-			a.Failover = append(a.Failover, current)
-		}
-	}
 }
 
 // reset forgets everything but the memory of the slices.

@@ -219,7 +219,7 @@ func (watching) Observe(s *selection.State, tallies []selection.Tally, now time.
 		next.Numbers[1] += t.Answers
 		next.Note = ""
 		if t.Failures > 0 {
-			next.Note = "version " + t.Version + " was stopped. "
+			next.Note = "version " + t.Version + " was withdrawn. "
 		}
 	}
 	return next

@@ -43,6 +43,6 @@ func (s *States) announce(a *App, e *entry) {
 		return
 	}
 	if note := strings.TrimSpace(k.state.Note); e.tell(note) && note != "" {
-		s.log.Warn("a model version on trial was rolled back, and stays so until the app's policy names another", "app", a.name, "reason", note)
+		s.log.Warn("a model version on trial was withdrawn, and stays so until the app's policy names another", "app", a.name, "reason", note)
 	}
 }

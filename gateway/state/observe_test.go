@@ -53,11 +53,11 @@ func TestObserveTellsWhatWasTakenBack(t *testing.T) {
 				require.NoError(t, other.Observe(t.Context(), app, nil))
 			}
 		}
-		const line = `level=WARN msg="a model version on trial was rolled back, and stays so until the app's policy names another" app=digits reason="version `
+		const line = `level=WARN msg="a model version on trial was withdrawn, and stays so until the app's policy names another" app=digits reason="version `
 		told := func(first, second int) {
 			t.Helper()
 			for _, one := range []*gateway{g, other} {
-				if a, b := one.journal.Count(line+`1 was stopped."`), one.journal.Count(line+`2 was stopped."`); a != first || b != second {
+				if a, b := one.journal.Count(line+`1 was withdrawn."`), one.journal.Count(line+`2 was withdrawn."`); a != first || b != second {
 					t.Errorf("version 1 was told of %d times, 2 %d times; want %d and %d", a, b, first, second)
 				}
 			}

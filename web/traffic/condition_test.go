@@ -24,7 +24,7 @@ func TestConditions(t *testing.T) {
 			condition := p.reg.Gauges("topsail_stream_condition", "Condition.", "stream", "condition")
 			condition.WithLabelValues("wine", "cannot consume from the broker").Set(0)
 			condition.WithLabelValues("pets", "cannot commit results").Set(1)
-			stopped := p.reg.Gauges("topsail_selection_stopped", "Withdrawn.", "app", "model", "version")
+			stopped := p.reg.Gauges("topsail_selection_withdrawn", "Withdrawn.", "app", "model", "version")
 			stopped.WithLabelValues("shop", "m", "3").Set(1) // as both gateways know
 			stopped.WithLabelValues("wine", "m", "3").Set(0)
 			p.reg.Gauges("topsail_gateway_failover", "Failover.", "model", "version").WithLabelValues("m", "2").Set(float64(i))

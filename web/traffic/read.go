@@ -24,7 +24,7 @@ var table = map[string]row{
 	"topsail_gateway_query_seconds":     {Gateway, (*look).readTook},
 
 	"topsail_gateway_failover":         {Gateway, (*look).readFailover},
-	"topsail_selection_stopped":        {Gateway, (*look).readWithdrawn},
+	"topsail_selection_withdrawn":      {Gateway, (*look).readWithdrawn},
 	"topsail_stream_lag_records":       {Gateway, ofStream(readLag)},
 	"topsail_stream_waiting_seconds":   {Gateway, ofStream(readWaiting)},
 	"topsail_stream_condition":         {Gateway, ofStream(readCondition)},

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
-	"github.com/topsail-serving/topsail/serving"
 )
 
 // conduct is how a version has done in a trial: the entry of a state, read. The past
@@ -13,7 +12,7 @@ type conduct struct {
 	outcomes, bad float64 // answers with failures and missed deadlines, and those two
 	judged, loss  float64 // answers whose loss is known, and the sum of it
 	seen          float64 // when it last had an outcome, in seconds
-	stopped       bool
+	withdrawn     bool
 }
 
 func conductOf(m *selection.ModelState) conduct {
@@ -22,7 +21,7 @@ func conductOf(m *selection.ModelState) conduct {
 	if len(m.Vector) >= 3 {
 		c.judged = max(m.Vector[0], 0)
 		c.loss = min(max(m.Vector[1], 0), c.judged)
-		c.stopped = m.Vector[2] > 0
+		c.withdrawn = m.Vector[2] > 0
 	}
 	return c
 }
@@ -30,7 +29,7 @@ func conductOf(m *selection.ModelState) conduct {
 func (c *conduct) store(m *selection.ModelState) {
 	m.Count, m.Sum, m.Weight = c.outcomes, c.bad, c.seen
 	m.Vector = []float64{c.judged, c.loss, 0}
-	if c.stopped {
+	if c.withdrawn {
 		m.Vector[2] = 1
 	}
 }
@@ -76,25 +75,5 @@ func (v *Versions) holds(s *selection.State) bool {
 }
 
 func (t trial) store(s *selection.State) { s.Numbers = []float64{t.name, t.began, t.observed} }
-
-// Withdrawn are the versions that a state says were stopped in this trial.
-func (v *Versions) Withdrawn(s *selection.State) (ids []serving.ModelID) {
-	for i := range s.Models {
-		if id := s.Models[i].ModelID; v.stopped(s, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// stopped says whether a version was stopped in this trial. The note tells of all that
-// were, so that there is nothing to look for without it.
-func (v *Versions) stopped(s *selection.State, id serving.ModelID) bool {
-	if s.Note == "" || !v.holds(s) {
-		return false
-	}
-	i := s.FindVersion(id)
-	return i >= 0 && len(s.Models[i].Vector) >= 3 && s.Models[i].Vector[2] > 0
-}
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

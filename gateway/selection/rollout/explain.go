@@ -37,13 +37,13 @@ func (v *Versions) meanWorth(s *selection.State) float64 {
 	return total / n
 }
 
-// shares are those of the versions in their trial, what is stopped handing its own on.
+// shares are those of the versions in their trial, what is withdrawn handing its own on.
 func (v *Versions) shares(s *selection.State, standings []selection.Standing) {
 	observed := time.UnixMilli(int64(v.trialOf(s).observed * 1000))
 	progress, base, total := v.progress(s, observed), v.base(s), 0.0
 	for i := range s.Models {
 		m := &s.Models[i]
-		if _, tried := v.tried[m.Version]; (tried || i == base) && !v.stopped(s, m.ModelID) {
+		if _, tried := v.tried[m.Version]; (tried || i == base) && !v.withdrawn(s, m.ModelID) {
 			standings[i].Share = v.share(m.Version, progress)
 			total += standings[i].Share
 		}
@@ -52,7 +52,7 @@ func (v *Versions) shares(s *selection.State, standings []selection.Standing) {
 		if total > 0 {
 			standings[i].Share /= total
 		} else {
-			standings[i].Share = 1 / float64(len(standings)) // only versions that were stopped are left
+			standings[i].Share = 1 / float64(len(standings)) // only versions that were withdrawn are left
 		}
 	}
 }

@@ -33,21 +33,21 @@ func observe(v *Versions, s *selection.State, list ...selection.Tally) *selectio
 // isStopped checks that the state, what it explains and what is asked say the same.
 func isStopped(t rapid.TB, v *Versions, s *selection.State) bool {
 	t.Helper()
-	stopped := v.stopped(s, serving.ModelID{Model: "m", Version: "2"})
+	withdrawn := v.withdrawn(s, serving.ModelID{Model: "m", Version: "2"})
 	share := v.Explain(s)[1].Share
-	if stopped != (share == 0) || stopped != strings.Contains(s.Note, "version 2 was stopped: ") {
-		t.Fatalf("stopped %v, its share is %v, and the note %q", stopped, share, s.Note)
+	if withdrawn != (share == 0) || withdrawn != strings.Contains(s.Note, "version 2 was withdrawn: ") {
+		t.Fatalf("withdrawn %v, its share is %v, and the note %q", withdrawn, share, s.Note)
 	}
 	for seed := range uint64(5) {
 		var plan selection.Plan
 		v.Select(s, query(seed), pair, &plan)
 		for _, ask := range plan.Asks {
-			if ask.ID.Version == "2" && stopped {
-				t.Fatal("it is stopped and asked")
+			if ask.ID.Version == "2" && withdrawn {
+				t.Fatal("it is withdrawn and asked")
 			}
 		}
 	}
-	return stopped
+	return withdrawn
 }
 
 func TestABrokenCanaryIsStopped(t *testing.T) {
@@ -70,13 +70,13 @@ func TestABrokenCanaryIsStopped(t *testing.T) {
 				s = observe(v, s, one)
 			}
 			if isStopped(t, v, s) {
-				t.Fatalf("it is stopped too early: %s", s.Note)
+				t.Fatalf("it is withdrawn too early: %s", s.Note)
 			}
 			for _, one := range test.after {
 				s = observe(v, s, one)
 			}
 			if !isStopped(t, v, s) || !strings.Contains(s.Note, test.reason) {
-				t.Fatalf("it is not stopped, or for another reason than %q: %q", test.reason, s.Note)
+				t.Fatalf("it is not withdrawn, or for another reason than %q: %q", test.reason, s.Note)
 			}
 			s = observe(v, s, tally("2", 1e6, 0, 0))
 			if !isStopped(t, v, s) {
@@ -142,17 +142,17 @@ func TestAnotherCanaryStartsAfresh(t *testing.T) {
 	s = observe(v, s, tally("1", 500, 0, 0), tally("2", 0, 50, 0))
 	again := NewVersions(serving.PolicySpec{Canary: "2", Share: 0.5, MaxFailures: 0.9}, links)
 	if !isStopped(t, again, again.Observe(s, nil, time.Unix(2e9, 0))) {
-		t.Error("another share brings a stopped canary back")
+		t.Error("another share brings a withdrawn canary back")
 	}
 	other := NewVersions(serving.PolicySpec{Canary: "3", Share: 0.5}, links)
 	there := candidates("m:1", "m:2", "m:3")
 	s = other.AddModel(s, there[2].ModelID)
-	if other.stopped(s, there[1].ModelID) {
-		t.Error("who was stopped in another trial is stopped in this one")
+	if other.withdrawn(s, there[1].ModelID) {
+		t.Error("what was withdrawn in another trial is so in this one")
 	}
 	splits(t, other, s, candidates("m:1", "m:3"), map[string]float64{"1": 0.5, "3": 0.5}) // before anything is observed
 	s = observe(other, s, tally("1", 500, 0, 0))
-	if s.Note != "" || other.stopped(s, there[1].ModelID) {
+	if s.Note != "" || other.withdrawn(s, there[1].ModelID) {
 		t.Errorf("of the last trial there is left %q", s.Note)
 	}
 	if shares := other.Explain(s); shares[0].Share != 0.5 || shares[1].Share != 0 || shares[2].Share != 0.5 {
@@ -174,7 +174,7 @@ func TestTheBaselineIsWhoServesNow(t *testing.T) {
 	}
 }
 
-// An equal version, looked at after every answer, is stopped by chance in less than one
+// An equal version, looked at after every answer, is withdrawn by chance in less than one
 // of a hundred trials.
 func TestChanceStopsNobody(t *testing.T) {
 	const trials, answers = 500, 800
@@ -191,12 +191,12 @@ func TestChanceStopsNobody(t *testing.T) {
 			}
 		}
 		if alike >= trials/100 || against >= trials/100 {
-			t.Errorf("failing at %v: of %d healthy versions %d are stopped against one that is as new, and %d against a known one", rate, trials, alike, against)
+			t.Errorf("failing at %v: of %d healthy versions %d are withdrawn against one that is as new, and %d against a known one", rate, trials, alike, against)
 		}
 	}
 }
 
-// isWrong says whether a version is stopped though it is no worse than the known one, or
+// isWrong says whether a version is withdrawn though it is no worse than the known one, or
 // than another one that is drawn.
 func isWrong(j *judge, seed uint64, rate float64, answers int, known *conduct) bool {
 	r := rand.New(rand.NewPCG(seed, math.Float64bits(rate)))
@@ -215,7 +215,7 @@ func isWrong(j *judge, seed uint64, rate float64, answers int, known *conduct) b
 	return false
 }
 
-// A version that fails half of the time is stopped within 50 answers, nearly always.
+// A version that fails half of the time is withdrawn within 50 answers, nearly always.
 func TestAWorseVersionIsFoundInTime(t *testing.T) {
 	const trials = 1000
 	j, found := newJudge(&serving.PolicySpec{}), 0

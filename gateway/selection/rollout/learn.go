@@ -1,9 +1,7 @@
 package rollout
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
@@ -70,33 +68,6 @@ func (v *Versions) open(s *selection.State) *selection.State {
 	return s
 }
 
-// settle discounts the past, and stops versions that are worse than the baseline.
-func (v *Versions) settle(s *selection.State) *selection.State {
-	var baseline conduct
-	base := v.base(s)
-	for i := range s.Models {
-		c := conductOf(&s.Models[i])
-		c.fade(v.judge.memory)
-		c.store(&s.Models[i])
-		if i == base {
-			baseline = c
-		}
-	}
-	for i := range s.Models {
-		m := &s.Models[i]
-		c := conductOf(m)
-		if _, tried := v.tried[m.Version]; !tried || c.stopped {
-			continue
-		}
-		if why := v.judge.finds(&c, &baseline); why != "" {
-			c.stopped = true
-			c.store(m)
-			s.Note += fmt.Sprintf(stopped+"%s. ", m.Version, why)
-		}
-	}
-	return s
-}
-
 // base is the place of the version that the others are tried against, or -1. Of those
 // that are not the canary it is the one that was asked last: the serving version, also
 // when that is another one than when the trial began.
@@ -124,20 +95,6 @@ func (v *Versions) AddModel(s *selection.State, id serving.ModelID) *selection.S
 	s.Insert(selection.ModelState{ModelID: id})
 	s.Note = unsaid(s.Note, id.Version)
 	return s
-}
-
-// stopped begins the sentence about a version that was stopped.
-const stopped = "version %s was stopped: "
-
-// unsaid is a note without what it says of a version.
-func unsaid(note, version string) string {
-	var rest strings.Builder
-	for sentence := range strings.SplitAfterSeq(note, ". ") {
-		if !strings.HasPrefix(sentence, fmt.Sprintf(stopped, version)) {
-			rest.WriteString(sentence)
-		}
-	}
-	return rest.String()
 }
 
 // UpdateVersion implements selection.Learner: the versions that were there stay.

@@ -21,8 +21,8 @@ const (
 // time remains.
 //
 // With a canary, that version is tried against whatever else serves. With weights, all
-// versions are tried against the one of the largest weight. What has been stopped stays
-// stopped until the policy names others.
+// versions are tried against the one of the largest weight. What has been withdrawn stays
+// withdrawn until the policy names others.
 type Versions struct {
 	tried    map[string]float64 // the share of each version that is tried
 	total    float64            // of those shares
@@ -93,7 +93,7 @@ func (v *Versions) Select(s *selection.State, q *selection.Query, candidates []s
 
 // What is asked of candidates; less only where none has it.
 const (
-	healthy = iota // ready, and not stopped
+	healthy = iota // ready, and not withdrawn
 	ready
 	anyone
 )
@@ -105,7 +105,7 @@ func (v *Versions) rank(need int, progress float64, s *selection.State, q *selec
 	}
 	for i := range candidates {
 		c := &candidates[i]
-		if need < anyone && !c.Ready || need == healthy && v.stopped(s, c.ModelID) {
+		if need < anyone && !c.Ready || need == healthy && v.withdrawn(s, c.ModelID) {
 			continue
 		}
 		share := v.share(c.Version, progress)

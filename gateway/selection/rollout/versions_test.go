@@ -254,20 +254,20 @@ func TestASilentCanaryIsRelieved(t *testing.T) {
 	}
 }
 
-// A version that was stopped and has become something else is tried anew: nothing is known
+// A version that was withdrawn and has become something else is tried anew: nothing is known
 // of it, and nothing said.
 func TestAStoppedVersionThatIsAnotherOne(t *testing.T) {
 	v := NewVersions(serving.PolicySpec{Kind: serving.PolicyVersions, Canary: "2"}, []string{"m"})
 	one, two := serving.ModelID{Model: "m", Version: "1"}, serving.ModelID{Model: "m", Version: "2"}
 	now := time.Unix(1_700_000_000, 0)
 	s := v.Observe(v.New([]serving.ModelID{one, two}), []selection.Tally{{ModelID: one, Answers: 400}, {ModelID: two, Failures: 400}}, now)
-	if !v.stopped(s, two) || !strings.Contains(s.Note, "version 2 was stopped: ") {
-		t.Fatalf("it was not stopped: %q", s.Note)
+	if !v.withdrawn(s, two) || !strings.Contains(s.Note, "version 2 was withdrawn: ") {
+		t.Fatalf("it was not withdrawn: %q", s.Note)
 	}
-	s.Note += "version 22 was stopped: 0.31 is more than 5 %. "
+	s.Note += "version 22 was withdrawn: 0.31 is more than 5 %. "
 	at := s.FindVersion(two)
 	s.Models = slices.Delete(s.Models, at, at+1)
-	if s = v.AddModel(s, two); v.stopped(s, two) || s.Note != "version 22 was stopped: 0.31 is more than 5 %. " {
-		t.Errorf("it is stopped still, and the note %q", s.Note)
+	if s = v.AddModel(s, two); v.withdrawn(s, two) || s.Note != "version 22 was withdrawn: 0.31 is more than 5 %. " {
+		t.Errorf("it is withdrawn still, and the note %q", s.Note)
 	}
 }

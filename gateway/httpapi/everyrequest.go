@@ -17,8 +17,8 @@ import (
 // largest body it ever carried.
 const keepBytes = 64 << 10
 
-// guard wraps the handling of every request with what must hold for all.
-func (s *Server) guard(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+// everyRequest wraps the handling of every request with what must hold for all.
+func (s *Server) everyRequest(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		defer rc.Request.ReleaseBody(keepBytes)
 		defer s.recovered(rc)

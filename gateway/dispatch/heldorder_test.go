@@ -9,10 +9,10 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// TestDeadlines compares the heap with a plain set.
-func TestDeadlines(t *testing.T) {
+// TestByDeadline compares the heap with a plain set.
+func TestByDeadline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var d deadlines
+		var d byDeadline
 		var all []*Call
 		draw := func() *Call { return all[rapid.IntRange(0, len(all)-1).Draw(t, "which")] }
 		at := func() time.Time { return time.Unix(int64(rapid.IntRange(0, 20).Draw(t, "at")), 0) }

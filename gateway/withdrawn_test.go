@@ -71,11 +71,11 @@ func TestATakenBackCanaryIsToldOf(t *testing.T) {
 			catalogs <- tries(step.canary)
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
-			if got := sample(metrics, "topsail_selection_stopped"); got != step.stopped {
-				t.Errorf("canary %s: topsail_selection_stopped is %q, want %s", step.canary, got, step.stopped)
+			if got := sample(metrics, "topsail_selection_withdrawn"); got != step.stopped {
+				t.Errorf("canary %s: topsail_selection_withdrawn is %q, want %s", step.canary, got, step.stopped)
 			}
 		}
-		if text := log.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "app=double-it reason=\"version 2 was stopped: 100 % of its last 50 answers") {
+		if text := log.String(); strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "app=double-it reason=\"version 2 was withdrawn: 100 % of its last 50 answers") {
 			t.Errorf("logged: %s", text)
 		}
 	})
