@@ -92,14 +92,14 @@ var ErrRecordsLost = errors.New("the records now belong to another member of the
 type Stream struct {
 	Name       string      `json:"name"`
 	Kind       StreamKind  `json:"kind"`
-	App        string      `json:"app,omitempty"` // that predicts the records of a data stream
+	App        string      `json:"app,omitempty"` // that predicts the records of a data stream; several, see SplitApps
 	Input      []string    `json:"input"`
 	Output     string      `json:"output"`
 	DeadLetter string      `json:"dead_letter"`
 	Suspension *Suspension `json:"suspension,omitempty"` // an operator's word; nil: none
 
 	// Apps, an operator's word, too, are what records of a data stream may name, such as a type of
-	// data, and the app that predicts for it: over those of the configuration, which are not here.
+	// data, and the app that predicts for it, or several: over those of the configuration, which are not here.
 	Apps map[string]string `json:"apps,omitempty"`
 }
 
@@ -132,6 +132,35 @@ func CheckStreamName(s string) error {
 	return nil
 }
 
+// MaxRecordApps bounds the apps that predict one record.
+const MaxRecordApps = 16
+
+// SplitApps are the apps of a text that names one or, between commas, several: each predicts a record, and
+// has a result of its own.
+func SplitApps(text string) []string {
+	apps := strings.Split(text, ",")
+	for i := range apps {
+		apps[i] = strings.TrimSpace(apps[i])
+	}
+	return apps
+}
+
+// CheckApps says why text cannot name the apps that predict a record, or nil.
+func CheckApps(text string) error {
+	apps := SplitApps(text)
+	if len(apps) > MaxRecordApps {
+		return fmt.Errorf("there are %d apps for a record, and at most %d are possible", len(apps), MaxRecordApps)
+	}
+	var errs []error
+	for i, app := range apps {
+		errs = append(errs, CheckAppName(app))
+		if slices.Contains(apps[:i], app) {
+			errs = append(errs, fmt.Errorf("app %q is named twice", app))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // maxStreamText bounds the names of topics and reasons, in bytes, and maxInputs those of a stream, and
 // what its records may name.
 const (
@@ -149,7 +178,7 @@ func (s *Stream) Check() error {
 		wrong("kind %q is unknown: use %q or %q", s.Kind, DataStream, ModelStream)
 	}
 	if s.App != "" {
-		errs = append(errs, CheckAppName(s.App))
+		errs = append(errs, CheckApps(s.App))
 	}
 	if len(s.Input) == 0 || len(s.Input) > maxInputs {
 		wrong("it needs 1 to %d inputs", maxInputs)
@@ -167,7 +196,7 @@ func (s *Stream) Check() error {
 		if name == "" || len(name) > maxStreamText {
 			wrong("what records name in apps has 1 to %d bytes", maxStreamText)
 		}
-		errs = append(errs, CheckAppName(s.Apps[name]))
+		errs = append(errs, CheckApps(s.Apps[name]))
 	}
 	if p := s.Suspension; p != nil && (len(p.Reason) > maxStreamText || len(p.By) > maxStreamText) {
 		wrong("the reason of a suspension may have at most %d bytes", maxStreamText)

@@ -112,15 +112,16 @@ func (j *Job) produce(ctx context.Context, items []*Item) (waiting []int, err er
 	}
 }
 
-// results are what the items get; one that is dropped has no message.
+// results are what the items get.
 func (j *Job) results(items []*Item) []serving.StreamResult {
-	messages, all := make([]serving.StreamMessage, len(items)), make([]serving.StreamResult, len(items))
+	messages, all := make([]serving.StreamMessage, 0, len(items)), make([]serving.StreamResult, len(items))
 	for i, it := range items {
 		all[i].Record = it.Record
-		if m, is := it.message(j); is {
-			messages[i] = m
-			all[i].Messages = messages[i : i+1 : i+1]
+		first, results := len(messages), it.Results()
+		for r := range results {
+			messages = results[r].append(messages, it, j)
 		}
+		all[i].Messages = messages[first:len(messages):len(messages)]
 	}
 	return all
 }
@@ -143,6 +144,19 @@ func without(items []*Item, indexes []int) []*Item {
 	return others
 }
 
+// count counts the results of an item.
+func (j *Job) count(it *Item, tally *Tally) {
+	for _, r := range it.Results() {
+		if r.Rejection == nil {
+			tally.Outcomes[r.Outcome]++
+			continue
+		}
+		tally.DeadLetters++
+		j.metrics.dead(r.Rejection.Reason).Inc()
+		j.Conditions.Note("dead letter: " + r.Rejection.Text)
+	}
+}
+
 // done counts what was committed, and remembers the ids.
 func (j *Job) done(items []*Item) {
 	if len(items) == 0 {
@@ -155,14 +169,9 @@ func (j *Job) done(items []*Item) {
 		if it.Redelivered {
 			tally.Redelivered++
 		}
-		if it.Rejection != nil {
-			tally.DeadLetters++
-			j.metrics.dead(it.Rejection.Reason).Inc()
-			j.Conditions.Note("dead letter: " + it.Rejection.Text)
-			continue
+		if j.count(it, &tally); !it.dead() {
+			j.recent.add(it.id, it.known)
 		}
-		tally.Outcomes[it.Outcome]++
-		j.recent.add(it.id, it.known)
 	}
 	j.window.remove(items...)
 	j.handler.Committed(items)

@@ -34,15 +34,22 @@ type deadLetters struct {
 	keep []string // headers that begin as ours, and stay
 }
 
-// message is a record that gets no result.
-func (d deadLetters) message(r *serving.StreamRecord, why *Rejection, length int) serving.StreamMessage {
-	keep := kept[length]
+// message is a record that gets no result, with the headers of that, which stand for the record's own.
+func (d deadLetters) message(r *serving.StreamRecord, why *Result) serving.StreamMessage {
+	keep := kept[why.length]
 	m := serving.StreamMessage{Stream: d.to, Value: r.Value[:min(len(r.Value), keep.value)]}
 	if len(r.Key) <= keep.other {
 		m.Key = r.Key
 	}
 	left := keep.other - len(m.Key)
+	for _, h := range why.Headers {
+		left -= len(h.Name) + len(h.Value) + headerCosts
+		m.Headers = append(m.Headers, h)
+	}
 	for _, h := range r.Headers {
+		if slices.ContainsFunc(why.Headers, func(own serving.StreamHeader) bool { return own.Name == h.Name }) {
+			continue
+		}
 		if left -= len(h.Name) + len(h.Value) + headerCosts; left < 0 {
 			break
 		}
@@ -53,8 +60,8 @@ func (d deadLetters) message(r *serving.StreamRecord, why *Rejection, length int
 	header := func(name, value string) {
 		m.Headers = append(m.Headers, serving.StreamHeader{Name: name, Value: []byte(value)})
 	}
-	header(HeaderReason, why.Text)
-	header(HeaderKind, string(why.Reason))
+	header(HeaderReason, why.Rejection.Text)
+	header(HeaderKind, string(why.Rejection.Reason))
 	header(HeaderStream, r.Stream)
 	header(HeaderPlace, r.Place)
 	header(HeaderJob, d.job)

@@ -28,7 +28,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		{1 << 10, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 		{0, "", "topsail-reason topsail-kind topsail-stream topsail-place topsail-job topsail-truncated"},
 	} {
-		d := w.message(r, why, it.length)
+		d := w.message(r, &it.Results()[0])
 		var names []string
 		for _, h := range d.Headers {
 			names = append(names, h.Name)
@@ -41,17 +41,17 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		}
 	}
 	r.Headers = make([]serving.StreamHeader, 2000) // of nothing
-	if n := len(w.message(r, why, 2).Headers); n > 10 {
+	if n := len(w.message(r, &Result{Rejection: why, length: 2}).Headers); n > 10 {
 		t.Errorf("%d headers", n)
 	}
-	if n := len(w.message(r, why, 0).Headers); n > 1000 {
+	if n := len(w.message(r, &Result{Rejection: why}).Headers); n > 1000 {
 		t.Errorf("%d headers", n)
 	}
 	if reason := Rejected(NoID, "%s", strings.Repeat("é", 5000)).Text; len(reason) > mostReason+3 || !utf8.ValidString(reason) || !strings.HasPrefix(reason, "éé") {
 		t.Errorf("a reason of %d bytes", len(reason))
 	}
 	r.Key = []byte(long)
-	if d := w.message(r, why, 0); d.Key != nil {
+	if d := w.message(r, &Result{Rejection: why}); d.Key != nil {
 		t.Errorf("a key of %d bytes is kept", len(d.Key))
 	}
 }

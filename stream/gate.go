@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -13,8 +14,8 @@ type Gate struct {
 	mu         sync.Mutex
 	known      bool // whether the stream is suspended
 	suspension *serving.Suspension
-	changed    chan struct{}     // closed when that changes
-	apps       map[string]string // that records may name; it is not changed
+	changed    chan struct{}       // closed when that changes
+	apps       map[string][]string // that records may name; it is not changed
 }
 
 // newGate makes a gate that is open, or where it has to hear first whether it is, closed.
@@ -33,7 +34,11 @@ func (g *Gate) follow(ctx context.Context, catalog Catalog, name string) {
 	})
 }
 
-func (g *Gate) setApps(apps map[string]string) {
+func (g *Gate) setApps(named map[string]string) {
+	apps := make(map[string][]string, len(named))
+	for name, text := range named {
+		apps[name] = serving.SplitApps(text)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.apps = apps
@@ -57,12 +62,24 @@ func (g *Gate) Suspension() *serving.Suspension {
 	return g.suspension
 }
 
-// App is the app that operators said is for records that name something.
-func (g *Gate) App(named string) (app string, known bool) {
+// Apps are the apps that operators said are for records that name something.
+func (g *Gate) Apps(named string) (apps []string, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	app, known = g.apps[named]
-	return app, known
+	apps, known = g.apps[named]
+	return apps, known
+}
+
+// Serves says whether an app is among those.
+func (g *Gate) Serves(app string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, apps := range g.apps {
+		if slices.Contains(apps, app) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *Gate) look() (open bool, changed <-chan struct{}) {

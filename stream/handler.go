@@ -11,7 +11,7 @@ import (
 type Handler interface {
 	// Parse reads the message of a record, which is written in a format.
 	Parse(r *serving.StreamRecord, format Format) (Message, error)
-	// Handle begins to bring an item to its result, with an Outcome, or to reject it, and does not
+	// Handle begins to bring an item to its results, or to reject it, and does not
 	// wait for that. Items come one by one, in the order of their records. When it is at
 	// its end it calls done, once; with an error where the record is to be redelivered: when ctx ends, because the
 	// record is lost or the job has ended, or when the job is to end.
@@ -30,8 +30,9 @@ type Message interface {
 	ID() (id, checksum string)
 	// Prepare completes the message, in the order of the records, before it is handled. Its error is a Rejection, or says that the records are to be redelivered.
 	Prepare(ctx context.Context) error
-	// Result is the message's result, in the format that the message has.
-	Result() []byte
+	// Results are what the message comes to, when it has been handled: always the same memory, in which a result
+	// that the broker finds too large becomes a dead letter.
+	Results() []Result
 }
 
 // Kind is what all jobs of a handler have in common, as errors and metrics call it.

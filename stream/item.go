@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -12,15 +13,14 @@ type Item struct {
 	Record      *serving.StreamRecord
 	Position    string     // of the record
 	Message     Message    // nil: it cannot be read
-	Outcome     string     // what it came to, a word
-	Rejection   *Rejection // nil: it gets a result
+	Rejection   *Rejection // why it gets no results; nil: its message has them
 	Repeated    bool       // the same message, by its checksum, got a result before
 	Redelivered bool       // this record did: the broker forgot that it was committed
 
-	id     string
-	format Format
-	known  known
-	length int // of its dead letter
+	id       string
+	format   Format
+	known    known
+	rejected [1]Result // with Rejection
 
 	came   time.Time
 	cancel context.CancelFunc // ends its handling
@@ -51,24 +51,39 @@ func (it *Item) identify(before known, k Kind) *Rejection {
 	return nil
 }
 
-// message is the item's result, or its dead letter, and whether there is one.
-func (it *Item) message(j *Job) (m serving.StreamMessage, is bool) {
-	if it.Rejection != nil {
-		return j.deadLetters.message(it.Record, it.Rejection, it.length), true
+// Results are what the item comes to: those of its message, or why it gets none.
+func (it *Item) Results() []Result {
+	if it.Rejection == nil {
+		return it.Message.Results()
 	}
-	return it.result(j)
+	it.rejected[0].Rejection = it.Rejection
+	return it.rejected[:]
 }
 
-// shorten makes a result that the broker finds too large a dead letter, and one of these
-// shorter, if that can be.
+// dead says whether the item comes to nothing but dead letters.
+func (it *Item) dead() bool {
+	return !slices.ContainsFunc(it.Results(), func(r Result) bool { return r.Rejection == nil })
+}
+
+// shorten makes the largest message of the item shorter, if that can be.
 func (it *Item) shorten(k Kind, why error) bool {
-	if it.Rejection == nil {
-		it.Rejection = Rejected(k.TooLarge, "%s: %v", k.Said, why)
-		return true
+	results := it.Results()
+	largest := 0
+	for i := range results {
+		if results[i].size(it) > results[largest].size(it) {
+			largest = i
+		}
 	}
-	if it.length == len(kept)-1 {
-		return false
+	return results[largest].shorten(k, why)
+}
+
+// size is about how large the message of a result is.
+func (r *Result) size(it *Item) int {
+	switch {
+	case r.Rejection != nil:
+		return min(len(it.Record.Value), kept[r.length].value)
+	case r.Drop:
+		return 0
 	}
-	it.length++
-	return true
+	return len(r.Value)
 }

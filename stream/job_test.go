@@ -105,13 +105,15 @@ type work struct {
 }
 
 // said is a message, which is its own id.
-type said string
+type said struct{ results [1]Result }
 
-func (s said) ID() (id, checksum string)     { return string(s), "" }
-func (s said) Prepare(context.Context) error { return nil }
-func (s said) Result() []byte                { return []byte(s) }
+func (s *said) ID() (id, checksum string)     { return string(s.results[0].Value), "" }
+func (s *said) Prepare(context.Context) error { return nil }
+func (s *said) Results() []Result             { return s.results[:] }
 
-func (w *work) Parse(r *serving.StreamRecord, _ Format) (Message, error) { return said(r.Value), nil }
+func (w *work) Parse(r *serving.StreamRecord, _ Format) (Message, error) {
+	return &said{[1]Result{{Value: r.Value}}}, nil
+}
 func (w *work) Handle(ctx context.Context, it *Item, done func(error)) {
 	go func() { done(w.handle(ctx, it)) }()
 }

@@ -1,45 +1,52 @@
 package stream
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// Directed is a Message that says more of its result than its value.
-type Directed interface {
-	Output() Output
-}
-
-// Output is where a result goes and what goes with it.
-type Output struct {
-	Drop        bool   // there is no result
+// Result is one of the messages that a record comes to.
+type Result struct {
+	Outcome     string     // what it is, a word; of a dead letter none
+	Rejection   *Rejection // why it is a dead letter; nil: it is none
+	Drop        bool       // there is no message
+	Value       []byte
 	Stream      string // empty: that of the job
-	ContentType string // empty: that of the message's format
+	ContentType string // empty: that of the record's format
 	Headers     []serving.StreamHeader
+
+	length int // of a dead letter
 }
 
-// result is the message of an item that has a result, and whether there is one.
-func (it *Item) result(j *Job) (m serving.StreamMessage, is bool) {
-	m = serving.StreamMessage{Stream: j.cfg.Output, Key: it.Record.Key}
-	contentType := it.format.ContentType()
-	var headers []serving.StreamHeader
-	if directed, says := it.Message.(Directed); says {
-		out := directed.Output()
-		if out.Drop {
-			return m, false
-		}
-		if out.Stream != "" {
-			m.Stream = out.Stream
-		}
-		if out.ContentType != "" {
-			contentType = out.ContentType
-		}
-		headers = out.Headers
+// append appends the message of the result, if there is one.
+func (r *Result) append(all []serving.StreamMessage, it *Item, j *Job) []serving.StreamMessage {
+	switch {
+	case r.Rejection != nil:
+		return append(all, j.deadLetters.message(it.Record, r))
+	case r.Drop:
+		return all
 	}
-	m.Value = it.Message.Result()
-	m.Headers = append([]serving.StreamHeader{{Name: HeaderContentType, Value: []byte(contentType)}}, headers...)
-	return m, true
+	contentType := cmp.Or(r.ContentType, it.format.ContentType())
+	return append(all, serving.StreamMessage{
+		Stream: cmp.Or(r.Stream, j.cfg.Output), Key: it.Record.Key, Value: r.Value,
+		Headers: append([]serving.StreamHeader{{Name: HeaderContentType, Value: []byte(contentType)}}, r.Headers...),
+	})
+}
+
+// shorten makes a result that the broker finds too large a dead letter, and one of these
+// shorter, if that can be.
+func (r *Result) shorten(k Kind, why error) bool {
+	if r.Rejection == nil {
+		r.Rejection = Rejected(k.TooLarge, "%s: %v", k.Said, why)
+		return true
+	}
+	if r.length == len(kept)-1 {
+		return false
+	}
+	r.length++
+	return true
 }
 
 const (

@@ -107,6 +107,9 @@ func (w *window) finish(it *Item) {
 	if it.stage == inFlight {
 		it.stage = finished
 		w.done++
+		if w.ids[it.id] == it && it.dead() { // it may be corrected and sent again under its id
+			delete(w.ids, it.id)
+		}
 		signal(w.finished)
 	}
 }

@@ -86,7 +86,8 @@ func orRoot(text string) string {
 
 // Record is one that is read.
 type Record struct {
-	ID, Key, App, User, Context string
+	ID, Key, User, Context string
+	Apps                   []string // that it names
 
 	mapping *Mapping
 	record  *serving.StreamRecord
@@ -106,13 +107,19 @@ func (m *Mapping) Read(ctx context.Context, r *serving.StreamRecord) (*Record, e
 		name string
 		from *Source
 		into *string
-	}{{"id", m.id, &read.ID}, {"key", m.key, &read.Key}, {"app", m.app, &read.App}, {"user", m.user, &read.User}, {"context", m.context, &read.Context}} {
+	}{{"id", m.id, &read.ID}, {"key", m.key, &read.Key}, {"user", m.user, &read.User}, {"context", m.context, &read.Context}} {
 		if one.from == nil {
 			continue
 		}
 		var err error
 		if *one.into, err = read.name(*one.from); err != nil {
 			return nil, stream.Rejected(stream.Unreadable, "%s, from %v: %v", one.name, one.from, err)
+		}
+	}
+	if m.app != nil {
+		var err error
+		if read.Apps, err = read.names(*m.app); err != nil {
+			return nil, stream.Rejected(stream.Unreadable, "app, from %v: %v", m.app, err)
 		}
 	}
 	if read.ID == "" {
@@ -183,7 +190,37 @@ func fits(c frameCodec, format Format) bool {
 // name is a value as a name; empty where there is none.
 func (r *Record) name(from Source) (string, error) {
 	v, found := from.of(r.record, r.tree)
-	if !found || v == nil {
+	if !found {
+		return "", nil
+	}
+	return nameOf(v)
+}
+
+// names are the names at a source: one, or those of a list.
+func (r *Record) names(from Source) (names []string, err error) {
+	v, _ := from.of(r.record, r.tree)
+	all, is := v.([]any)
+	if !is {
+		all = []any{v}
+	}
+	if len(all) > serving.MaxRecordApps {
+		return nil, fmt.Errorf("there are %d, and at most %d are possible", len(all), serving.MaxRecordApps)
+	}
+	for _, one := range all {
+		name, err := nameOf(one)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// nameOf is a value as a name; null is none.
+func nameOf(v any) (string, error) {
+	if v == nil {
 		return "", nil
 	}
 	text, err := textOf(v)

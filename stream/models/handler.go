@@ -44,8 +44,9 @@ func (h *handler) Parse(r *serving.StreamRecord, format stream.Format) (stream.M
 type record struct {
 	*serving.StreamRecord
 	Update
-	ack   Acknowledgement
-	later []string // models that updates behind it have its app ask, and that may be there before it is applied
+	ack    Acknowledgement
+	result [1]stream.Result // with it
+	later  []string         // models that updates behind it have its app ask, and that may be there before it is applied
 }
 
 // of is the record of an item, which the handler made.
@@ -61,8 +62,8 @@ func (r *record) ID() (id, checksum string) {
 // Prepare implements stream.Message. There is nothing to do.
 func (r *record) Prepare(context.Context) error { return nil }
 
-// Result implements stream.Message.
-func (r *record) Result() []byte { return r.ack.append(nil, r.Format) }
+// Results implements stream.Message.
+func (r *record) Results() []stream.Result { return r.result[:] }
 
 // Handle implements stream.Handler.
 func (h *handler) Handle(ctx context.Context, it *stream.Item, done func(error)) {
@@ -147,7 +148,8 @@ func (h *handler) apply(e *entry, others <-chan struct{}) (err error) {
 	w, end := h.workOf(r, it.Repeated)
 	defer end()
 	r.ack, it.Rejection, err = h.finish(e.ctx, "apply an update of "+r.about(), w, &e.left, others)
-	r.ack.UUID, it.Outcome = r.UUID, r.ack.Outcome
+	r.ack.UUID = r.UUID
+	r.result[0] = stream.Result{Outcome: r.ack.Outcome, Value: r.ack.append(nil, r.Format)}
 	if err == nil {
 		h.metrics.apply.Observe(time.Since(began).Seconds())
 	}
@@ -157,12 +159,12 @@ func (h *handler) apply(e *entry, others <-chan struct{}) (err error) {
 // Committed implements stream.Handler: it counts, and says what became of each.
 func (h *handler) Committed(items []*stream.Item) {
 	for _, it := range items {
-		if why := it.Rejection; why != nil {
+		if why := it.Results()[0].Rejection; why != nil {
 			h.job.Log.Warn("an update became a dead letter", "kind", why.Reason, "why", why.Text, "place", it.Position)
 			continue
 		}
 		r := of(it)
-		h.metrics.outcomes[it.Outcome].Inc()
-		h.job.Log.Info("an update is applied", "outcome", it.Outcome, "about", r.about(), "version", r.ack.Version)
+		h.metrics.outcomes[r.ack.Outcome].Inc()
+		h.job.Log.Info("an update is applied", "outcome", r.ack.Outcome, "about", r.about(), "version", r.ack.Version)
 	}
 }

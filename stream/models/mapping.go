@@ -27,7 +27,7 @@ func (s *StreamChange) check() error {
 	}
 	for _, named := range slices.Sorted(maps.Keys(s.Apps))[:min(len(s.Apps), mostNames)] {
 		if app := s.Apps[named]; app != "" {
-			errs = append(errs, serving.CheckAppName(app))
+			errs = append(errs, serving.CheckApps(app))
 		}
 	}
 	return errors.Join(errs...)
@@ -60,8 +60,10 @@ func (m *mapping) run(ctx context.Context) (Acknowledgement, error) {
 		apps[named] = nil
 		if app := m.what.Apps[named]; app != "" {
 			apps[named] = app
-			if err := m.handler.api.find(ctx, "app", app); err != nil {
-				return ack, err
+			for _, one := range serving.SplitApps(app) {
+				if err := m.handler.api.find(ctx, "app", one); err != nil {
+					return ack, err
+				}
 			}
 		}
 	}

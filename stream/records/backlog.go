@@ -37,7 +37,7 @@ func (j *Job) FollowBacklog(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			j.demand.Backlog(j.name, j.catchUp, j.handler.mix.take(j.waiting(), j.app))
+			j.demand.Backlog(j.name, j.catchUp, j.handler.mix.take(j.waiting(), j.own))
 		case <-ctx.Done():
 			return nil
 		}
@@ -71,9 +71,9 @@ func (m *mix) add(app string) {
 	m.answered[app]++
 }
 
-// take is what waits for each app, and was answered since the last take. All is for one app, which may
-// be empty, until records were answered.
-func (m *mix) take(waiting uint64, otherwise string) (all []serving.AppBacklog) {
+// take is what waits for each app, and was answered since the last take. All is for some apps, if there are any,
+// until records were answered.
+func (m *mix) take(waiting uint64, otherwise []string) (all []serving.AppBacklog) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	some, sum := slices.ContainsFunc(slices.Collect(maps.Values(m.answered)), func(n uint64) bool { return n > 0 }), 0.
@@ -83,8 +83,11 @@ func (m *mix) take(waiting uint64, otherwise string) (all []serving.AppBacklog) 
 		}
 		sum += m.past[app]
 	}
-	if sum == 0 && otherwise != "" && waiting > 0 {
-		return []serving.AppBacklog{{App: otherwise, Records: waiting}}
+	if sum == 0 && waiting > 0 && len(otherwise) > 0 {
+		for _, app := range otherwise {
+			all = append(all, serving.AppBacklog{App: app, Records: waiting})
+		}
+		return all
 	}
 	for app, n := range m.answered {
 		if b := (serving.AppBacklog{App: app, Records: uint64(float64(waiting) * m.past[app] / sum), Answered: n}); b.Records+b.Answered > 0 {

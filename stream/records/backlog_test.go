@@ -18,22 +18,22 @@ func TestMix(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", when, got, want)
 		}
 	}
-	want("nothing waits", m.take(0, "own"))
-	want("no app is known", m.take(100, ""))
-	want("before any answer", m.take(100, "own"), serving.AppBacklog{App: "own", Records: 100})
+	want("nothing waits", m.take(0, []string{"own"}))
+	want("no app is known", m.take(100, nil))
+	want("before any answer", m.take(100, []string{"own"}), serving.AppBacklog{App: "own", Records: 100})
 	for i := range 40 {
 		m.add([]string{"red", "white", "white", "white"}[i%4])
 	}
-	want("as they were answered", m.take(100, "own"), serving.AppBacklog{App: "red", Records: 25, Answered: 10}, serving.AppBacklog{App: "white", Records: 75, Answered: 30})
+	want("as they were answered", m.take(100, []string{"own"}), serving.AppBacklog{App: "red", Records: 25, Answered: 10}, serving.AppBacklog{App: "white", Records: 75, Answered: 30})
 	for range 1000 {
-		m.take(100, "own")
+		m.take(100, []string{"own"})
 	}
-	want("long after", m.take(100, "own"), serving.AppBacklog{App: "red", Records: 25}, serving.AppBacklog{App: "white", Records: 75})
+	want("long after", m.take(100, []string{"own"}), serving.AppBacklog{App: "red", Records: 25}, serving.AppBacklog{App: "white", Records: 75})
 	for range 100 {
 		m.add("red")
-		m.take(0, "own")
+		m.take(0, []string{"own"})
 	}
-	if got := m.take(100, "own"); len(got) == 0 || got[0].App != "red" || got[0].Records < 99 {
+	if got := m.take(100, []string{"own"}); len(got) == 0 || got[0].App != "red" || got[0].Records < 99 {
 		t.Errorf("after many of one app: %+v", got)
 	}
 }

@@ -34,8 +34,8 @@ type scorer struct {
 // newScorer has the app "double", which takes doubles, and "length", which takes strings.
 func newScorer(answer func(ctx context.Context, q *serving.Query) (serving.Prediction, error)) *scorer {
 	return &scorer{answer: answer, apps: map[string]*serving.App{
-		"double": {Name: "double", InputType: serving.Doubles},
-		"length": {Name: "length", InputType: serving.Strings},
+		"double": {Name: "double", InputType: serving.Doubles, Models: []string{"m"}},
+		"length": {Name: "length", InputType: serving.Strings, Models: []string{"m"}},
 	}}
 }
 

@@ -23,13 +23,14 @@ type Config struct {
 	Scorer Scorer
 	Demand Demand // nil: what waits is told to no scheduler
 
-	App  string            // predicts for records that name none; empty: they become dead letters
-	Apps map[string]string // what records may name, such as a type of data, and the app that predicts for it
+	App  string            // predicts for records that name none, or several (serving.SplitApps); empty: they become dead letters
+	Apps map[string]string // what records may name, such as a type of data, and the app that predicts for it, or several
 
 	Spread      Spread
 	Priority    *int          // of the queries; nil: one below that of their app
 	Concurrency int           // most records that are asked at a time, if the replicas answer as many in time; 0: 256
 	Patience    time.Duration // for how long a record waits for replicas that have no capacity for it; 0: for as long as it takes; below 0: not at all
+	AppPatience time.Duration // for how long a record waits for an app that it names, or a model of its app, and there is none; 0: 30 s; below 0: not at all
 	CatchUp     time.Duration // in which what waits is to be worked off; 0: 5 min
 	Defaults    Defaults      // what becomes of defaults
 
@@ -39,12 +40,16 @@ type Config struct {
 	Metrics *Metrics // nil: they are kept and shown nowhere
 }
 
-const defaultConcurrency = 256
+const (
+	defaultConcurrency = 256
+	defaultAppPatience = 30 * time.Second
+)
 
 // Job serves a data stream.
 type Job struct {
 	*stream.Job
 	name, app string
+	own       []string // the apps of app
 	demand    Demand
 	catchUp   time.Duration
 	handler   *handler
@@ -60,10 +65,18 @@ func New(cfg Config) (*Job, error) {
 	}
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, defaultConcurrency)
 	cfg.CatchUp = cmp.Or(cfg.CatchUp, defaultCatchUp)
+	patience := max(0, cmp.Or(cfg.AppPatience, defaultAppPatience))
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(obs.NewRegistry())
 	}
-	h := &handler{cfg: cfg, metrics: cfg.Metrics.of(cfg.Name), spreader: newSpreader(cfg.Spread), lanes: map[string]*lane{}, mix: newMix()}
+	h := &handler{cfg: cfg, metrics: cfg.Metrics.of(cfg.Name), spreader: newSpreader(cfg.Spread), lanes: map[string]*lane{}, mix: newMix(),
+		apps: map[string][]string{}, unknown: newAbsences(patience), bare: newAbsences(patience), waits: map[string]int{}}
+	if cfg.App != "" {
+		h.own = serving.SplitApps(cfg.App)
+	}
+	for said, apps := range cfg.Apps {
+		h.apps[said] = serving.SplitApps(apps)
+	}
 	if cfg.Topic != nil {
 		var err error
 		if h.topic, err = newTopic(&cfg); err != nil {
@@ -75,7 +88,7 @@ func New(cfg Config) (*Job, error) {
 		return nil, err
 	}
 	h.job = job
-	return &Job{Job: job, name: cfg.Name, app: cfg.App, demand: cfg.Demand, catchUp: cfg.CatchUp, handler: h}, nil
+	return &Job{Job: job, name: cfg.Name, app: cfg.App, own: h.own, demand: cfg.Demand, catchUp: cfg.CatchUp, handler: h}, nil
 }
 
 // Run is that of stream.Job. Meanwhile it has the schema of results registered, if there is one.
@@ -102,12 +115,12 @@ func (c *Config) Check() error {
 		wrong("it needs an app, or apps that records may name")
 	}
 	if c.App != "" {
-		if err := serving.CheckAppName(c.App); err != nil {
+		if err := serving.CheckApps(c.App); err != nil {
 			wrong("app: %w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Apps)) {
-		if err := serving.CheckAppName(c.Apps[name]); name == "" || err != nil {
+		if err := serving.CheckApps(c.Apps[name]); name == "" || err != nil {
 			wrong("apps: %q must be what records say, with an app for it: %w", name, cmp.Or(err, errNoName))
 		}
 	}
@@ -160,4 +173,18 @@ func (j *Job) Status() Status {
 		Records: t.Records, Results: t.Outcomes[predicted] + t.Outcomes[gaveDefault], Defaults: t.Outcomes[gaveDefault],
 		Dropped: t.Outcomes[dropped], DeadLetters: t.DeadLetters, Redelivered: t.Redelivered,
 	}}
+}
+
+// Scorer answers queries; a gateway does. Many goroutines use it.
+type Scorer interface {
+	// App finds a registered app, or fails with serving.ErrUnknownApp, or with
+	// serving.ErrNoCatalog while it is not known yet which apps there are.
+	App(name string) (*serving.App, error)
+	// Predict answers queries by the app's SLO, with its default where no prediction could be
+	// had. It fails as App does, with a *serving.QueryError for a query that cannot be,
+	// and when ctx ends.
+	Predict(ctx context.Context, qs ...serving.Query) ([]serving.Prediction, error)
+	// Capacity is how many ready replicas answer the queries of an app, and what a query
+	// would wait there as they reported lately. 0 of both is what an unknown app has.
+	Capacity(app string) (replicas int, wait time.Duration)
 }

@@ -162,7 +162,7 @@ func TestRecordsNameTheirApp(t *testing.T) {
 		record := serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by header", "input": "four", "uid": 7, "context": "c"}`)}
 		record.Headers = []serving.StreamHeader{{Name: HeaderApp, Value: []byte("words")}}
 		both := record
-		both.Value = []byte(`{"uuid": "by both", "input": [2], "app": "numbers"}`)
+		both.Value = []byte(`{"uuid": "by both", "input": "sixsix", "app": "numbers", "uid": 7, "context": "c"}`)
 		broker.write(
 			serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by message", "input": [4], "app": "numbers"}`)}, record, both,
 			serving.StreamMessage{Stream: "in", Value: []byte(`{"uuid": "by nothing", "input": [4]}`)},
@@ -171,7 +171,7 @@ func TestRecordsNameTheirApp(t *testing.T) {
 		run(t, broker, s, func(c *Config) { c.App, c.Apps = "", map[string]string{"numbers": "double", "words": "length"} })
 		settled(time.Second)
 		got := results(t, broker, "out")
-		if len(got) != 3 || string(got["by message"].Output) != "8" || string(got["by header"].Output) != "4" || string(got["by both"].Output) != "4" {
+		if len(got) != 3 || string(got["by message"].Output) != "8" || string(got["by header"].Output) != "4" || string(got["by both"].Output) != "6" {
 			t.Errorf("results %+v", got)
 		}
 		for _, q := range s.asked() {

@@ -17,7 +17,7 @@ type jsonRequest struct {
 	UUID    jsonName        `json:"uuid"`
 	Input   json.RawMessage `json:"input"`
 	Inputs  json.RawMessage `json:"inputs"`
-	App     jsonName        `json:"app"`
+	App     jsonNames       `json:"app"`
 	UID     jsonName        `json:"uid"`
 	Context jsonName        `json:"context"`
 	Key     jsonName        `json:"key"`
@@ -38,6 +38,26 @@ func (n *jsonName) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	return fmt.Errorf("uuid, app, uid, context and key must be texts or whole numbers, not %s", short(text))
+}
+
+// jsonNames are one name or a list of them.
+type jsonNames []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *jsonNames) UnmarshalJSON(text []byte) error {
+	names := make([]jsonName, 1)
+	var err error
+	if text[0] == '[' {
+		err = json.Unmarshal(text, &names)
+	} else {
+		err = names[0].UnmarshalJSON(text)
+	}
+	for _, name := range names {
+		if name != "" {
+			*n = append(*n, string(name))
+		}
+	}
+	return err
 }
 
 // hasHalfPair says whether a text in JSON has an escape that is half of a surrogate pair, which json would replace without a
@@ -94,7 +114,7 @@ func (r *Request) parseJSON(message []byte) error {
 	case in.Input != nil && in.Inputs != nil:
 		return errors.New(`it has both "input" and "inputs": give one of them`)
 	}
-	r.UUID, r.App, r.User, r.Context, r.Key = string(in.UUID), string(in.App), string(in.UID), string(in.Context), string(in.Key)
+	r.UUID, r.Apps, r.User, r.Context, r.Key = string(in.UUID), in.App, string(in.UID), string(in.Context), string(in.Key)
 	r.Data, r.Named = in.Input, in.Inputs != nil
 	if r.Named {
 		r.Data = in.Inputs
@@ -110,8 +130,16 @@ func (r *Request) AppendJSON(b []byte) []byte {
 		name = `,"inputs":`
 	}
 	b = append(append(b, name...), raw(r.Data)...)
+	if len(r.Apps) == 1 {
+		b = appendText(append(b, `,"app":`...), r.Apps[0])
+	} else {
+		for i, app := range r.Apps {
+			b = appendText(append(b, opening(i, `,"app":[`)...), app)
+		}
+		b = append(b, closing(len(r.Apps), ']')...)
+	}
 	for _, one := range []struct{ name, text string }{
-		{`,"app":`, r.App}, {`,"uid":`, r.User}, {`,"context":`, r.Context}, {`,"key":`, r.Key},
+		{`,"uid":`, r.User}, {`,"context":`, r.Context}, {`,"key":`, r.Key},
 	} {
 		if one.text != "" {
 			b = appendText(append(b, one.name...), one.text)
@@ -130,7 +158,7 @@ func (r *Response) AppendJSON(b []byte) []byte {
 	}
 	b = strconv.AppendBool(append(b, `,"default":`...), r.Default)
 	for _, one := range []struct{ name, text string }{
-		{`,"default_explanation":`, r.Explanation}, {`,"model":`, r.Model}, {`,"version":`, r.Version},
+		{`,"default_explanation":`, r.Explanation}, {`,"app":`, r.App}, {`,"model":`, r.Model}, {`,"version":`, r.Version},
 	} {
 		if one.text != "" {
 			b = appendText(append(b, one.name...), one.text)
@@ -149,6 +177,9 @@ func (r *Response) AppendJSON(b []byte) []byte {
 		b = appendText(append(b, opening(i, `,"missing":[`)...), m)
 	}
 	b = append(b, closing(len(r.Missing), ']')...)
+	if r.Took > 0 {
+		b = strconv.AppendInt(append(b, `,"duration_micros":`...), r.Took.Microseconds(), 10)
+	}
 	return append(b, '}')
 }
 
@@ -193,6 +224,8 @@ func (r *Response) parseJSON(message []byte) error {
 		Outputs     json.RawMessage
 		Default     bool
 		Explanation string `json:"default_explanation"`
+		App         string
+		Took        int64 `json:"duration_micros"`
 		Model       string
 		Version     string
 		Confidence  *float64
@@ -202,7 +235,10 @@ func (r *Response) parseJSON(message []byte) error {
 	if err := json.Unmarshal(message, &in); err != nil {
 		return err
 	}
-	*r = Response{in.UUID, in.QueryID, in.Output, in.Outputs, in.Default, in.Explanation, in.Model, in.Version, in.Confidence, in.Qualifiers, in.Missing}
+	*r = Response{
+		in.UUID, in.QueryID, in.Output, in.Outputs, in.Default, in.Explanation, in.App, microseconds(uint64(max(in.Took, 0))), in.Model, in.Version,
+		in.Confidence, in.Qualifiers, in.Missing,
+	}
 	return nil
 }
 

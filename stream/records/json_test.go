@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -52,7 +53,7 @@ func FuzzJSONInput(f *testing.F) {
 // FuzzJSONMessage has both readers read anything.
 func FuzzJSONMessage(f *testing.F) {
 	for _, seed := range []string{
-		`{"uuid": "7", "input": [1]}`, `{"uuid": 7, "input": "x", "uid": 3, "context": "c", "key": "k", "app": "wine", "more": {}}`,
+		`{"uuid": "7", "input": [1]}`, `{"uuid": 7, "input": "x", "uid": 3, "context": "c", "key": "k", "app": "wine", "more": {}}`, `{"uuid": "7", "app": ["a", 7, null], "input": 1}`,
 		`{"uuid": null, "input": null}`, `{"uuid": 1.5, "input": 1}`, `{"uuid": {}, "input": 1}`, `{"input": 1`, `[]`, ``, `{"input": 1} x`,
 		`{"uuid":"7","query_id":3,"output":1.5,"default":true,"default_explanation":"e","confidence":0.5,"qualifiers":{"a":1,"b":"x","c":{"d":[]}},"missing":["m:1"]}`,
 	} {
@@ -97,7 +98,7 @@ func TestJSONRoundTrip(t *testing.T) {
 // TestJSONResponse: the members are those of the predict API.
 func TestJSONResponse(t *testing.T) {
 	sure := 0.75
-	r := newResponse("a\"b", &serving.Prediction{
+	r := newResponse("a\"b", "tasting", &serving.Prediction{
 		QueryID: 7, Output: []byte(`{"q":1}`), Model: serving.ModelID{Model: "wine", Version: "2"}, Confidence: &sure,
 		Qualifiers: []serving.Value{
 			{Name: "colour", DType: serving.String, Data: []byte("red")},
@@ -105,14 +106,14 @@ func TestJSONResponse(t *testing.T) {
 			{Name: "blob", DType: serving.Opaque, Data: []byte{1}},
 		},
 		Missing: []serving.ModelID{{Model: "slow", Version: "1"}, {Model: "slow", Version: "2"}},
-	})
-	want := `{"uuid":"a\"b","query_id":7,"output":{"q":1},"default":false,"model":"wine","version":"2","confidence":0.75,` +
-		`"qualifiers":{"colour":"red","margin":1.0,"blob":null},"missing":["slow:1","slow:2"]}`
+	}, 1500*time.Microsecond)
+	want := `{"uuid":"a\"b","query_id":7,"output":{"q":1},"default":false,"app":"tasting","model":"wine","version":"2","confidence":0.75,` +
+		`"qualifiers":{"colour":"red","margin":1.0,"blob":null},"missing":["slow:1","slow:2"],"duration_micros":1500}`
 	if got := string(r.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	r = newResponse("7", &serving.Prediction{QueryID: 8, Output: []byte("-1"), Default: true, Cause: serving.NoReplica, Explanation: "none"})
-	want = `{"uuid":"7","query_id":8,"output":-1,"default":true,"default_explanation":"none"}`
+	r = newResponse("7", "tasting", &serving.Prediction{QueryID: 8, Output: []byte("-1"), Default: true, Cause: serving.NoReplica, Explanation: "none"}, 0)
+	want = `{"uuid":"7","query_id":8,"output":-1,"default":true,"default_explanation":"none","app":"tasting"}`
 	if got := string(r.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

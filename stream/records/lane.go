@@ -9,7 +9,6 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/retry"
 	"github.com/topsail-serving/topsail/serving"
-	"github.com/topsail-serving/topsail/stream"
 )
 
 // lane asks one app for the predictions of a job's records.
@@ -27,9 +26,9 @@ type lane struct {
 
 // entry is a record in a lane.
 type entry struct {
-	ctx  context.Context // ends when the record need not be predicted
-	item *stream.Item
-	done func(error)
+	ctx    context.Context // ends when the record need not be predicted
+	answer *answer
+	done   func(error)
 }
 
 const (
@@ -68,7 +67,7 @@ func (l *lane) serve() {
 			continue
 		}
 		go func() {
-			err := l.ask(e.ctx, e.item)
+			err := l.ask(e.ctx, e.answer)
 			l.limiter.release()
 			e.done(err)
 		}()
@@ -90,14 +89,15 @@ func (l *lane) next() (first entry, ok bool) {
 // ask predicts one record in its slot, with the patience that the job has. The record keeps
 // the slot while it waits: another one would only be refused as well. It does not go on while
 // the stream is suspended, and gives up when ctx ends.
-func (l *lane) ask(ctx context.Context, it *stream.Item) error {
-	h, r, began, crashes := l.handler, of(it), time.Now(), 0
+func (l *lane) ask(ctx context.Context, a *answer) error {
+	h, began, crashes := l.handler, time.Now(), 0
 	for tries := 0; ; tries++ {
-		query := r.query
-		query.Received, query.Again = time.Now(), crashes < maxCrashes && h.patience(began) > 0
-		p, err := l.once(ctx, r, query)
-		if r.take(it, &query, p, err) {
-			l.answered(time.Since(began))
+		query := a.query
+		query.Received, query.Again = time.Now(), crashes < maxCrashes && l.patience(began, tries) > 0
+		p, err := l.once(ctx, a, query)
+		a.took = time.Since(began)
+		if a.take(&query, p, err) {
+			l.answered(a.took)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -106,9 +106,9 @@ func (l *lane) ask(ctx context.Context, it *stream.Item) error {
 		if err == nil && p.Cause == serving.ContainerError {
 			crashes++
 		}
-		l.stalled(it, began, &p, err)
+		l.stalled(a, began, &p, err)
 		h.metrics.retries.Inc()
-		retry.Sleep(ctx, min(l.pause(tries, crashes), h.patience(began)))
+		retry.Sleep(ctx, min(l.pause(tries, crashes), l.patience(began, tries)))
 		if err := h.job.Gate.Wait(ctx); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (l *lane) ask(ctx context.Context, it *stream.Item) error {
 }
 
 // once asks a record once, and tells the limiter how busy the replicas were.
-func (l *lane) once(ctx context.Context, r *record, q serving.Query) (p serving.Prediction, err error) {
+func (l *lane) once(ctx context.Context, a *answer, q serving.Query) (p serving.Prediction, err error) {
 	replicas, _ := l.handler.cfg.Scorer.Capacity(l.app)
 	number := l.limiter.ask(replicas)
 	ps, err := l.handler.cfg.Scorer.Predict(ctx, q)
@@ -129,7 +129,7 @@ func (l *lane) once(ctx context.Context, r *record, q serving.Query) (p serving.
 	case p.Default && p.Cause.Passes():
 		l.limiter.answered(number, true)
 	case !p.Cached: // else no replica was asked
-		l.limiter.answered(number, wait > r.objective/busyShare)
+		l.limiter.answered(number, wait > a.objective/busyShare)
 	}
 	return p, err
 }
@@ -144,12 +144,22 @@ func (l *lane) pause(tries, crashes int) time.Duration {
 	return min(max(wait, retryFirst<<min(tries, 10)), retryMost)
 }
 
-// patience is for how much longer a record waits that was asked first at a time.
-func (h *handler) patience(began time.Time) time.Duration {
-	if h.cfg.Patience == 0 {
+// patience is for how much longer a record waits that was asked first at a time. For a model of an app that has none
+// it waits as long as for an app.
+func (l *lane) patience(began time.Time, tries int) time.Duration {
+	if tries > 0 && l.bare() && !l.handler.bare.wait(l.app, time.Now()) {
+		return 0
+	}
+	if l.handler.cfg.Patience == 0 {
 		return math.MaxInt64
 	}
-	return h.cfg.Patience - time.Since(began)
+	return l.handler.cfg.Patience - time.Since(began)
+}
+
+// bare says whether the app has no model.
+func (l *lane) bare() bool {
+	app, err := l.handler.cfg.Scorer.App(l.app)
+	return err == nil && len(app.Asked()) == 0
 }
 
 // answered notes that a record got its answer.
@@ -163,7 +173,7 @@ func (l *lane) answered(took time.Duration) {
 
 // stalled notes that a record waits that was asked first at a time, and says so if none has
 // been answered for long.
-func (l *lane) stalled(it *stream.Item, began time.Time, p *serving.Prediction, err error) {
+func (l *lane) stalled(a *answer, began time.Time, p *serving.Prediction, err error) {
 	l.mu.Lock()
 	if l.waiting.IsZero() {
 		l.waiting = began
@@ -177,7 +187,7 @@ func (l *lane) stalled(it *stream.Item, began time.Time, p *serving.Prediction, 
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", waited.Round(time.Second), it.Position, p.Explanation)
+		err = fmt.Errorf("no record has been answered for %v; %s waits: %s", waited.Round(time.Second), a.record.Position(), p.Explanation)
 	}
 	l.handler.job.Conditions.Begin(predicting(l.app), err)
 }

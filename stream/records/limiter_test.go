@@ -138,7 +138,7 @@ type fleet struct {
 const hop = 300 * time.Microsecond // from the job to a replica and back
 
 func (f *fleet) App(name string) (*serving.App, error) {
-	return &serving.App{Name: name, InputType: serving.Doubles, SLO: serving.Duration(f.objective)}, nil
+	return &serving.App{Name: name, InputType: serving.Doubles, Models: []string{"m"}, SLO: serving.Duration(f.objective)}, nil
 }
 
 func (f *fleet) Capacity(string) (int, time.Duration) {

@@ -2,6 +2,7 @@ package records
 
 import (
 	"math"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -26,6 +27,8 @@ const (
 	responseQueryID     protowire.Number = 9
 	responseMissing     protowire.Number = 10
 	responseOutputs     protowire.Number = 11
+	responseApp         protowire.Number = 12
+	responseTook        protowire.Number = 13
 
 	qualifierKey   protowire.Number = 1
 	qualifierValue protowire.Number = 2
@@ -41,7 +44,11 @@ func (r *Request) parseProtobuf(message []byte) error {
 				r.Data = f.bytes
 			}
 		case requestApp:
-			return f.text(&r.App)
+			if f.kind != protowire.BytesType || len(f.bytes) == 0 {
+				return nil
+			}
+			r.Apps = append(r.Apps, "")
+			return f.text(&r.Apps[len(r.Apps)-1])
 		case requestUser:
 			return f.text(&r.User)
 		case requestContext:
@@ -58,7 +65,9 @@ func (r *Request) parseProtobuf(message []byte) error {
 func (r *Request) AppendProtobuf(b []byte) []byte {
 	b = appendField(b, requestUUID, r.UUID)
 	b = appendField(b, requestData, r.Data)
-	b = appendField(b, requestApp, r.App)
+	for _, app := range r.Apps {
+		b = appendElement(b, requestApp, app)
+	}
 	b = appendField(b, requestUser, r.User)
 	b = appendField(b, requestContext, r.Context)
 	return appendField(b, requestKey, r.Key)
@@ -92,7 +101,13 @@ func (r *Response) AppendProtobuf(b []byte) []byte {
 	for _, m := range r.Missing {
 		b = appendElement(b, responseMissing, m)
 	}
-	return appendField(b, responseOutputs, r.Outputs)
+	b = appendField(b, responseOutputs, r.Outputs)
+	b = appendField(b, responseApp, r.App)
+	if r.Took > 0 {
+		b = protowire.AppendTag(b, responseTook, protowire.VarintType)
+		b = protowire.AppendVarint(b, uint64(r.Took.Microseconds()))
+	}
+	return b
 }
 
 // bytes is the length of the qualifier as a message.
@@ -133,6 +148,12 @@ func (r *Response) parseProtobuf(message []byte) error {
 			}
 		case responseExplanation:
 			return f.text(&r.Explanation)
+		case responseApp:
+			return f.text(&r.App)
+		case responseTook:
+			if f.kind == protowire.VarintType {
+				r.Took = microseconds(f.value)
+			}
 		case responseModel:
 			return f.text(&r.Model)
 		case responseVersion:
@@ -150,6 +171,11 @@ func (r *Response) parseProtobuf(message []byte) error {
 		}
 		return nil
 	})
+}
+
+// microseconds is a duration of so many, or the longest one.
+func microseconds(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Microsecond))) * time.Microsecond
 }
 
 func (r *Response) parseQualifier(f field) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -50,8 +51,14 @@ func text(m *dynamicpb.Message, name protoreflect.Name) string {
 
 // requestOf is a message of Google's reader as ours reads it.
 func requestOf(m *dynamicpb.Message) Request {
+	var apps []string
+	for list, i := m.Get(fieldOf(m, "app")).List(), 0; i < list.Len(); i++ {
+		if app := list.Get(i).String(); app != "" {
+			apps = append(apps, app)
+		}
+	}
 	return Request{
-		UUID: text(m, "uuid"), App: text(m, "app"), User: text(m, "user"), Context: text(m, "context"), Key: text(m, "key"),
+		UUID: text(m, "uuid"), Apps: apps, User: text(m, "user"), Context: text(m, "context"), Key: text(m, "key"),
 		Data: m.Get(fieldOf(m, "data")).Bytes(), Format: stream.Protobuf,
 	}
 }
@@ -60,6 +67,7 @@ func responseOf(m *dynamicpb.Message) Response {
 	r := Response{
 		UUID: text(m, "uuid"), QueryID: m.Get(fieldOf(m, "query_id")).Int(), Output: m.Get(fieldOf(m, "data")).Bytes(),
 		Default: m.Get(fieldOf(m, "is_default")).Bool(), Explanation: text(m, "explanation"), Model: text(m, "model"), Version: text(m, "version"),
+		App: text(m, "app"), Took: microseconds(uint64(m.Get(fieldOf(m, "duration_micros")).Int())),
 	}
 	if f := fieldOf(m, "confidence"); m.Has(f) {
 		x := m.Get(f).Float()
@@ -101,8 +109,12 @@ func sameRequest(a, b Request) bool {
 var drawText = rapid.StringN(0, 20, 60)
 
 func drawRequest(t *rapid.T) Request {
+	var apps []string
+	for range rapid.IntRange(0, 3).Draw(t, "apps") {
+		apps = append(apps, rapid.StringN(1, 20, 60).Draw(t, "app"))
+	}
 	return Request{
-		UUID: drawText.Draw(t, "uuid"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"), App: drawText.Draw(t, "app"),
+		UUID: drawText.Draw(t, "uuid"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"), Apps: apps,
 		User: drawText.Draw(t, "user"), Context: drawText.Draw(t, "context"), Key: drawText.Draw(t, "key"), Format: stream.Protobuf,
 	}
 }
@@ -112,6 +124,7 @@ func drawResponse(t *rapid.T) Response {
 		UUID: drawText.Draw(t, "uuid"), QueryID: rapid.Int64().Draw(t, "query id"), Output: rapid.SliceOf(rapid.Byte()).Draw(t, "output"),
 		Default: rapid.Bool().Draw(t, "default"), Explanation: drawText.Draw(t, "explanation"),
 		Model: drawText.Draw(t, "model"), Version: drawText.Draw(t, "version"),
+		App: drawText.Draw(t, "app"), Took: microseconds(uint64(rapid.Int64Min(0).Draw(t, "took"))),
 	}
 	if rapid.Bool().Draw(t, "sure") {
 		x := rapid.Float64().Draw(t, "confidence")
@@ -168,8 +181,8 @@ func TestGoogleReadsWhatWeWrite(t *testing.T) {
 
 func seeds() [][]byte {
 	x := 0.25
-	request := Request{UUID: "7", Data: []byte{1, 2}, App: "wine", User: "ann", Context: "c", Key: "k"}
-	response := Response{UUID: "7", QueryID: 9, Output: []byte("1.5"), Confidence: &x, Default: true, Explanation: "late", Model: "m", Version: "1", Qualifiers: []Qualifier{{"a", "b"}, {}}, Missing: []string{"m:1", ""}}
+	request := Request{UUID: "7", Data: []byte{1, 2}, Apps: []string{"wine"}, User: "ann", Context: "c", Key: "k"}
+	response := Response{UUID: "7", QueryID: 9, Output: []byte("1.5"), Confidence: &x, Default: true, Explanation: "late", Model: "m", Version: "1", App: "wine", Took: time.Second, Qualifiers: []Qualifier{{"a", "b"}, {}}, Missing: []string{"m:1", ""}}
 	unknown := protowire.AppendTag(request.AppendProtobuf(nil), 99, protowire.StartGroupType)
 	unknown = protowire.AppendTag(unknown, 98, protowire.Fixed32Type)
 	unknown = protowire.AppendFixed32(unknown, 1)
@@ -228,7 +241,7 @@ func FuzzProtobufResponse(f *testing.F) {
 
 // BenchmarkCodec reads a request and writes its response, as a job does for each record.
 func BenchmarkCodec(b *testing.B) {
-	request := Request{UUID: "123456", Data: make([]byte, 32), App: "wine", User: "ann", Key: "key-17"}
+	request := Request{UUID: "123456", Data: make([]byte, 32), Apps: []string{"wine"}, User: "ann", Key: "key-17"}
 	message, confidence := request.AppendProtobuf(nil), 0.25
 	b.ReportAllocs()
 	for b.Loop() {

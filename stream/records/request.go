@@ -11,10 +11,10 @@ import (
 // Request is a message that asks for a prediction. It points into the message that it
 // was read from.
 type Request struct {
-	UUID    string // pairs the result with the record
-	Data    []byte // the input: the bytes of a serving.Input, or in a JSON message the JSON of it; of tensors their JSON
-	Named   bool   // of a JSON message: Data is an object of inputs by their names
-	App     string // who is asked, where the job lets records say so
+	UUID    string   // pairs the result with the record
+	Data    []byte   // the input: the bytes of a serving.Input, or in a JSON message the JSON of it; of tensors their JSON
+	Named   bool     // of a JSON message: Data is an object of inputs by their names
+	Apps    []string // who is asked, where the job lets records say so; several have a result each
 	User    string
 	Context string
 	Key     string        // the model key; empty: the record's key
@@ -41,11 +41,19 @@ func ParseRequest(message []byte, format stream.Format) (Request, error) {
 
 func (r *Request) check() error {
 	for _, one := range []struct{ name, text string }{
-		{"uuid", r.UUID}, {"app", r.App}, {"user", r.User}, {"context", r.Context}, {"key", r.Key},
+		{"uuid", r.UUID}, {"user", r.User}, {"context", r.Context}, {"key", r.Key},
 	} {
 		if len(one.text) > maxName {
 			return fmt.Errorf("%s has %d bytes: use at most %d", one.name, len(one.text), maxName)
 		}
+	}
+	for _, app := range r.Apps {
+		if len(app) > maxName {
+			return fmt.Errorf("app has %d bytes: use at most %d", len(app), maxName)
+		}
+	}
+	if len(r.Apps) > serving.MaxRecordApps {
+		return fmt.Errorf("app names %d, and at most %d are possible", len(r.Apps), serving.MaxRecordApps)
 	}
 	return nil
 }

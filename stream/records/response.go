@@ -3,6 +3,7 @@ package records
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/stream"
@@ -15,8 +16,10 @@ type Response struct {
 	Output      []byte // JSON
 	Outputs     []byte // all outputs of a model that names them, as a JSON object; else empty
 	Default     bool
-	Explanation string // why it is the default
-	Model       string // who gave the output; empty where several did, or none
+	Explanation string        // why it is the default
+	App         string        // that was asked
+	Took        time.Duration // from asking it the first time to the answer, in microseconds
+	Model       string        // who gave the output; empty where several did, or none
 	Version     string
 	Confidence  *float64    // nil: the model does not say
 	Qualifiers  []Qualifier // in the order of the model
@@ -42,10 +45,10 @@ func ParseResponse(message []byte, format stream.Format) (Response, error) {
 	return r, nil
 }
 
-// newResponse is the result of the record of this id.
-func newResponse(uuid string, p *serving.Prediction) Response {
+// newResponse is what an app gave for the record of this id, and in what time.
+func newResponse(uuid, app string, p *serving.Prediction, took time.Duration) Response {
 	r := Response{
-		UUID: uuid, QueryID: p.QueryID, Output: p.Output, Default: p.Default, Explanation: p.Explanation,
+		UUID: uuid, QueryID: p.QueryID, Output: p.Output, Default: p.Default, Explanation: p.Explanation, App: app, Took: took,
 		Model: p.Model.Model, Version: p.Model.Version,
 	}
 	if p.Full != nil {

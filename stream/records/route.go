@@ -39,11 +39,19 @@ func (c *Config) checkRoutes() (errs []error) {
 		case slices.Contains(c.Streams, r.Output):
 			wrong("output %q is an input, too: what goes there would be read again forever", r.Output)
 		}
-		if r.App != "" && r.App != c.App && !slices.Contains(slices.Collect(maps.Values(c.Apps)), r.App) {
+		if r.App != "" && !slices.Contains(c.allApps(), r.App) {
 			wrong("app %q is none of the stream's", r.App)
 		}
 	}
 	return errs
+}
+
+// allApps are those that the configuration names.
+func (c *Config) allApps() (all []string) {
+	for _, text := range append(slices.Collect(maps.Values(c.Apps)), c.App) {
+		all = append(all, serving.SplitApps(text)...)
+	}
+	return all
 }
 
 // outputs are all streams of results that a job may write to.

@@ -134,6 +134,6 @@ func (h *handler) message(r *serving.StreamRecord, read *mapping.Record) stream.
 	if read == nil {
 		return nil
 	}
-	request := Request{UUID: read.ID, App: read.App, User: read.User, Context: read.Context, Key: read.Key, Format: stream.JSON}
+	request := Request{UUID: read.ID, Apps: read.Apps, User: read.User, Context: read.Context, Key: read.Key, Format: stream.JSON}
 	return &record{StreamRecord: r, handler: h, request: request, read: read}
 }

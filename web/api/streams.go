@@ -32,10 +32,11 @@ func describeStream(s *serving.Stream, now map[string]*StreamNow) Stream {
 	return Stream{*s, now[s.Name]}
 }
 
-// seesStream says whether a stream is about what the key is for: model streams and those of
-// several apps are about everything.
+// seesStream says whether a stream is about what the key is for: model streams and those whose records say
+// who is asked are about everything.
 func (s scope) seesStream(one *serving.Stream) bool {
-	return len(s.apps) == 0 || one.App != "" && s.seesApp(one.App)
+	unseen := func(app string) bool { return !s.seesApp(app) }
+	return len(s.apps) == 0 || one.App != "" && !slices.ContainsFunc(appsOf(one.App), unseen)
 }
 
 // stream finds a stream that the caller sees.
@@ -145,16 +146,26 @@ func (v view) changesApps(before, after map[string]string) error {
 		if was == is {
 			continue
 		}
-		for _, app := range []string{was, is} {
-			if err := v.scope.changesApp(app); app != "" && err != nil {
+		for _, app := range append(appsOf(was), appsOf(is)...) {
+			if err := v.scope.changesApp(app); err != nil {
 				return err
 			}
 		}
-		if _, err := v.scope.app(v.cat, is); is != "" && err != nil {
-			return err
+		for _, app := range appsOf(is) {
+			if _, err := v.scope.app(v.cat, app); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// appsOf are the apps of a text of serving.SplitApps, which may be empty.
+func appsOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return serving.SplitApps(text)
 }
 
 func (a *api) deleteStream(w http.ResponseWriter, r *http.Request) error {

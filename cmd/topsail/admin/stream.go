@@ -21,9 +21,9 @@ func StreamCommands() []*cobra.Command {
 	suspend.Example = "  topsail stream suspend wine.models --reason 'version 7 is bad'"
 	resume := changes(takes("resume NAME", "Resume a stream", streamNames))
 	forget := deletes(takes("delete NAME", "Forget a stream that no process serves", streamNames))
-	route := changes(takes("map NAME DATATYPE=APP...", "Set which app predicts the records that name a data type; DATATYPE= restores the configuration", streamNames))
+	route := changes(takes("map NAME DATATYPE=APP[,APP]...", "Set which apps predict the records that name a data type; DATATYPE= restores the configuration", streamNames))
 	route.Args = cobra.MinimumNArgs(2)
-	route.Example = "  topsail stream map wine red=red-wine white=white-wine"
+	route.Example = "  topsail stream map wine red=red-wine white=white-wine,tasting"
 	commands := []*cobra.Command{list, verb(suspend, suspendStream), verb(resume, resumeStream), verb(route, mapStream), verb(forget, deleteStream)}
 	for _, c := range commands {
 		serverFlags(c.Flags())

@@ -23,8 +23,8 @@ type Streaming struct {
 // Stream is one [[stream]] of the file: records that an app predicts.
 type Stream struct {
 	Name string            `toml:"name" help:"of the job, in logs and metrics"`
-	App  string            `toml:"app" help:"the app that predicts for records that name none"`
-	Apps map[string]string `toml:"apps" help:"what records may name, and the app that predicts for it"`
+	App  string            `toml:"app" help:"the app that predicts for records that name none; several, between commas, have a result each"`
+	Apps map[string]string `toml:"apps" help:"what records may name, and the app that predicts for it, or several between commas"`
 	Source
 	Ordered bool `toml:"ordered" help:"of Redis: a stream is with one member at a time, so that its results keep their order whatever members do; with Kafka they do anyhow"`
 
@@ -39,6 +39,7 @@ type Stream struct {
 	Concurrency    int                `toml:"concurrency" default:"256" min:"1" help:"most records that are asked at a time"`
 	MaxRecordBytes int                `toml:"max_record_bytes" default:"1048576" min:"1" help:"largest record, with its key and headers"`
 	Patience       time.Duration      `toml:"patience_micros" default:"-1" min:"-1" help:"for how long a record waits for replicas that have no capacity for it, before its result is the default, in microseconds; -1: as long as it takes"`
+	AppPatience    time.Duration      `toml:"app_patience_micros" default:"30000000" min:"0" help:"for how long a record waits for an app that it names, or for a model of its app, and there is none, before it is a dead letter, or its result the default, in microseconds"`
 	CatchUp        time.Duration      `toml:"catch_up_micros" default:"300000000" min:"1" help:"in what time replicas that scale are to work off the records that wait, in microseconds"`
 	Defaults       records.Defaults   `toml:"defaults" default:"result" help:"what becomes of defaults: a result that says so, a dead_letter, or nothing with drop"`
 
@@ -55,7 +56,7 @@ func (s *Stream) Job() records.Config {
 	c := records.Config{
 		Config: s.job(s.Name, s.Format, s.Batch, s.MaxRecordBytes),
 		App:    s.App, Apps: s.Apps, Spread: records.Spread{By: s.Spread, HotShare: s.HotShare, HotKeys: map[string]int{}},
-		Concurrency: s.Concurrency, Patience: s.patience(), Defaults: s.Defaults, CatchUp: s.CatchUp,
+		Concurrency: s.Concurrency, Patience: s.patience(), AppPatience: cmp.Or(s.AppPatience, -1), Defaults: s.Defaults, CatchUp: s.CatchUp,
 		Topic: s.topic(), Routes: s.routes(),
 	}
 	if s.Priority >= 0 {

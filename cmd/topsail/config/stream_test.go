@@ -15,14 +15,14 @@ func TestStreams(t *testing.T) {
 	c := mustLoad(t, readTestdata(t, "streams.toml"), user, map[string]string{"streams-name": "other"})
 	equal(t, "process", c.Streaming, Streaming{Name: "other", Only: []string{"wine", "pets", "wine.models"}, DrainTimeout: 3 * time.Second})
 	equal(t, "in Kafka", c.Streams[0], &Stream{
-		Name: "wine", App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine"},
+		Name: "wine", App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine", "any": "wine, white-wine"},
 		Source: Source{
 			Input: []string{"wine.records", "wine.more"}, Output: "wine.results", DeadLetter: "wine.dead",
 			Broker: "kafka", Addrs: []string{"10.0.0.8:9092", "10.0.0.9:9092"}, Username: "topsail", PasswordFile: "/etc/topsail/kafka.password",
 			Mechanism: "SCRAM-SHA-512", TLS: true, Group: "wine-tasters", Takeover: 20 * time.Second,
 		},
 		Format: stream.Protobuf, Spread: records.SpreadKey, HotKeys: map[string]float64{"merlot": 4}, HotShare: 0.5,
-		Order: stream.OrderPartition, Batch: 500, CommitEvery: 20 * time.Millisecond, Concurrency: 100, MaxRecordBytes: 65536, Patience: time.Minute, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
+		Order: stream.OrderPartition, Batch: 500, CommitEvery: 20 * time.Millisecond, Concurrency: 100, MaxRecordBytes: 65536, Patience: time.Minute, AppPatience: 5 * time.Second, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
 	})
 	equal(t, "in Redis", c.Streams[1], &Stream{
 		Name: "pets", App: "pets", Ordered: true, HotShare: -1,
@@ -31,16 +31,16 @@ func TestStreams(t *testing.T) {
 			Broker: "redis", Addrs: []string{"10.0.0.5:26379"}, Master: "main", Delete: true, MaxLen: 100_000,
 			Group: "topsail-pets", Takeover: 10 * time.Second,
 		},
-		Batch: 256, CommitEvery: 5 * time.Millisecond, Priority: -1, Concurrency: 256, MaxRecordBytes: 1 << 20, Patience: 30 * time.Second, CatchUp: 5 * time.Minute,
+		Batch: 256, CommitEvery: 5 * time.Millisecond, Priority: -1, Concurrency: 256, MaxRecordBytes: 1 << 20, Patience: 30 * time.Second, AppPatience: 30 * time.Second, CatchUp: 5 * time.Minute,
 	})
 	equal(t, "the job", c.Streams[0].Job(), records.Config{
 		Config: stream.Config{
 			Name: "wine", Streams: []string{"wine.records", "wine.more"}, Output: "wine.results", DeadLetter: "wine.dead", Format: stream.Protobuf,
 			Order: stream.OrderPartition, Batch: 500, CommitEvery: 20 * time.Millisecond, MaxRecord: 65536,
 		},
-		App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine"},
+		App: "wine", Apps: map[string]string{"red": "wine", "white": "white-wine", "any": "wine, white-wine"},
 		Spread:   records.Spread{By: records.SpreadKey, HotKeys: map[string]int{"merlot": 4}, HotShare: 0.5},
-		Priority: new(int), Concurrency: 100, Patience: time.Minute, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
+		Priority: new(int), Concurrency: 100, Patience: time.Minute, AppPatience: 5 * time.Second, CatchUp: 2 * time.Minute, Defaults: records.DefaultsDeadLetter,
 	})
 	var served []string
 	data, updates := c.Served()

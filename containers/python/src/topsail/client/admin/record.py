@@ -249,7 +249,7 @@ class Stream(Record):
     _: KW_ONLY
     app: str | None = None  # the app that predicts the records of a data stream
     # the apps of records that name something, such as a type of data: those set at runtime, which take precedence over
-    # the configuration
+    # the configuration; several apps, between commas, have a result each
     apps: dict[str, str] | None = None
     # {since, by, reason}: since when it is suspended, by which key and why; absent while it is not
     suspension: dict[str, Any] | None = None
