@@ -52,7 +52,7 @@ type PolicySpec struct {
 	Features int     `json:"features,omitempty" help:"numbers of the input that linucb uses; by default 16"`
 
 	// When an answer is good enough.
-	Agreement    float64 `json:"agreement,omitempty" help:"share of the asked models that must agree in a vote; 0: the most votes win"`
+	Agreement    float64 `json:"agreement,omitempty" help:"share of the asked models that must agree in a vote, or with within_micros, that ends the wait for the others; 0: the most votes win"`
 	Confidence   float64 `json:"confidence,omitempty" help:"the confidence that is enough for first_acceptable and cascade; by default 0.8"`
 	Qualifier    string  `json:"qualifier,omitempty" help:"the named value of outputs to judge by instead of their confidence"`
 	WithinMicros int64   `json:"within_micros,omitempty" help:"when to decide with the answers that are there, in microseconds; of custom: how long to wait for the policy; of hedge: for the first replica"`

@@ -87,11 +87,22 @@ func (b *bench) flood(ctx context.Context, t *target, capacity float64) (flood, 
 }
 
 // memory is the resident memory of Topsail's own processes, in bytes.
-func (t *target) memory() (int64, error) {
+func (t *target) memory() (int64, error) { return t.resident(false) }
+
+// held is the same without garbage: what queries hold, however long ago memory was last collected.
+func (t *target) held() (int64, error) { return t.resident(true) }
+
+func (t *target) resident(collected bool) (int64, error) {
 	sum := int64(0)
 	for _, c := range t.children {
 		if c.name == "container" {
 			continue
+		}
+		if collected {
+			if err := c.cmd.Process.Signal(collect); err != nil {
+				return 0, err
+			}
+			time.Sleep(collectWithin)
 		}
 		n, err := resident(c.cmd.Process.Pid)
 		if err != nil {

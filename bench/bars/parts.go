@@ -60,8 +60,8 @@ func parts(ctx context.Context, b *bench) ([]figure, error) {
 		sampled("first part of a bare server, p99", ms, bar{}, bare, func(r partsRun) float64 { return r.quantile(0.99) }),
 		compared("first part, p99, added by Topsail", ms, below(5), runs, bare, func(r, bare partsRun) float64 { return r.quantile(0.99) - bare.quantile(0.99) }),
 		sampled("parts of 1,000 streams together, of 20,000", perSecond, bar{}, runs, func(r partsRun) float64 { return r.perSec }),
-		sampled("memory of gateway and sidecar for each stream, KiB", count, below(64), runs, func(r partsRun) float64 { return r.memory }),
-		sampled("until all are freed after the clients vanish, s", count, below(1), runs, func(r partsRun) float64 { return r.freed }),
+		sampled("memory that a stream holds in gateway and sidecar, KiB", count, below(64), runs, func(r partsRun) float64 { return r.memory }),
+		sampled("until all are freed after the clients vanish", ms, below(1000), runs, func(r partsRun) float64 { return 1000 * r.freed }),
 		sampled("streams that did not begin", count, none(), runs, func(r partsRun) float64 { return float64(r.refused) }),
 	}, nil
 }
@@ -75,7 +75,7 @@ func (b *bench) partsRun(ctx context.Context, start func() (*target, error)) (ru
 	if err := eventually(ctx, func(ctx context.Context) error { return speaks(ctx, t) }); err != nil {
 		return run, err
 	}
-	before, err := t.memory()
+	before, err := t.held()
 	if err != nil {
 		return run, err
 	}
@@ -111,7 +111,7 @@ func (b *bench) partsRun(ctx context.Context, start func() (*target, error)) (ru
 	from := got.Load()
 	time.Sleep(b.period())
 	run.perSec = float64(got.Load()-from) / b.period().Seconds()
-	after, err := t.memory()
+	after, err := t.held()
 	if err != nil {
 		return run, err
 	}

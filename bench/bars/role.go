@@ -7,6 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +26,7 @@ const cacheBytes = 64 << 20
 
 // runRole is the whole of a measured process: it serves until ctx ends.
 func runRole(ctx context.Context, role string, s setup) error {
+	go collects(ctx)
 	switch role {
 	case "gateway":
 		return serveGateway(ctx, s)
@@ -41,6 +46,26 @@ func runRole(ctx context.Context, role string, s setup) error {
 		return serveBare(ctx, bareJSONRoute())
 	}
 	return fmt.Errorf("there is no role %q", role)
+}
+
+// collect is the signal at which a process gives back the memory that it does not use, within some time.
+const (
+	collect       = syscall.SIGUSR1
+	collectWithin = 300 * time.Millisecond
+)
+
+func collects(ctx context.Context) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, collect)
+	defer signal.Stop(asked)
+	for {
+		select {
+		case <-asked:
+			debug.FreeOSMemory()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // announce tells the parent where this process listens.

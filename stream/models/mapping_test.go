@@ -16,16 +16,16 @@ func TestStreamsAreMapped(t *testing.T) {
 		w.app("red-wine")
 		w.apply(catalog.PutStream{Stream: serving.Stream{Name: "wine", Kind: serving.DataStream, App: "red-wine", Input: []string{"records"}, Output: "results", DeadLetter: "lost"}})
 		w.run(nil)
-		w.write(text(`{"uuid": "a", "stream": {"name": "wine", "apps": {"red": "red-wine", "white": "tasting"}}}`), asks("b", "[]"))
+		w.write(text(`{"uuid": "a", "stream": {"name": "wine", "apps": {"red": "red-wine", "white": "tasting", "all": "red-wine, tasting"}}}`), asks("b", "[]"))
 		w.settle()
 		w.want(outcome{"a", Configured}, outcome{"b", Configured})
-		if got := w.store.Catalog().Streams["wine"].Apps; !maps.Equal(got, map[string]string{"red": "red-wine", "white": "tasting"}) {
+		if got := w.store.Catalog().Streams["wine"].Apps; !maps.Equal(got, map[string]string{"red": "red-wine", "white": "tasting", "all": "red-wine, tasting"}) {
 			t.Errorf("the map is %v", got)
 		}
 		u := Update{UUID: "c", Mapping: &StreamChange{Name: "wine", Apps: map[string]string{"red": "", "rose": "red-wine"}}}
 		w.write(serving.StreamMessage{Stream: "in", Value: u.AppendProtobuf(nil)}, text(`{"uuid": "d", "stream": {"name": "wine", "apps": {"rose": null}}}`))
 		w.settle()
-		if got := w.store.Catalog().Streams["wine"].Apps; !maps.Equal(got, map[string]string{"white": "tasting"}) {
+		if got := w.store.Catalog().Streams["wine"].Apps; !maps.Equal(got, map[string]string{"white": "tasting", "all": "red-wine, tasting"}) {
 			t.Errorf("the map is %v", got)
 		}
 		w.apply(catalog.PutStream{Stream: serving.Stream{Name: "other", Kind: serving.ModelStream, Input: []string{"records"}, Output: "results", DeadLetter: "lost"}})

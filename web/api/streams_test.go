@@ -65,7 +65,10 @@ func TestMappedStreams(t *testing.T) {
 	if s = read[Stream](t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":null,"none":null}}`)); len(s.Apps) != 1 || s.Apps["white"] != "b" {
 		t.Errorf("the map is %v", s.Apps)
 	}
+	expect(t, w.ask("PATCH", "/streams/wine?dry_run=true", `{"apps":{"both":"a, b"}}`), 200, `"both":"a, b"`)
 	expectCode(t, w.ask("PATCH", "/streams/wine", `{"apps":{"red":"nobody"}}`), 404, "not_found")
+	expectCode(t, w.ask("PATCH", "/streams/wine", `{"apps":{"both":"a, nobody"}}`), 404, "not_found")
+	expectCode(t, w.ask("PATCH", "/streams/wine", `{"apps":{"both":"a, a"}}`), 400, "invalid", "named twice")
 	expectCode(t, w.ask("PATCH", "/streams/none", `{"apps":{"red":"a"}}`), 404, "not_found")
 	expectCode(t, w.ask("PATCH", "/streams/wine.models", `{"apps":{"red":"a"}}`), 400, "invalid", "apps are for data streams")
 	expectCode(t, w.ask("PATCH", "/streams/wine", `{"app":"b"}`), 400, "invalid")
@@ -83,7 +86,13 @@ func TestStreamsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.keys["for b"] = secret
-	expect(t, w.askBy("for b", "GET", "/streams", ""), 200, "!", "wine")
+	for name, app := range map[string]string{"of-b": "b", "of-both": "b, a"} {
+		s := serving.Stream{Name: name, Kind: serving.DataStream, App: app, Input: []string{"in"}, Output: "out", DeadLetter: "dead"}
+		if _, err := w.Apply(t.Context(), catalog.PutStream{Stream: s}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, w.askBy("for b", "GET", "/streams", ""), 200, "of-b", "!", "wine", "of-both")
 	expectCode(t, w.askBy("for b", "PUT", "/streams/wine/suspension", ""), 404, "not_found")
 	expectCode(t, w.askBy("for b", "PUT", "/streams/wine.models/suspension", ""), 404, "not_found")
 	expectCode(t, w.askBy("for b", "PATCH", "/streams/wine", `{"apps":{"red":"b"}}`), 403, "forbidden")

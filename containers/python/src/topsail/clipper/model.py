@@ -37,6 +37,7 @@ class Model:
             self._before += (model,)
 
     def predict(self, inputs: list[Any]) -> list[str]:
+        inputs = [signed(value) for value in inputs]
         with nullcontext() if self._session is None else pyspark.java_of(self._session):
             return [str(output) for output in self._function(*self._before, inputs)]
 
@@ -58,3 +59,8 @@ class Model:
         if (here / "model.onnx").exists():
             return need("onnxruntime.backend").prepare(str(here / "model.onnx"), "CPU")
         return None
+
+
+def signed(value: Any) -> Any:
+    """Bytes are numpy.int8 in Clipper's containers, and numpy.uint8 in ours."""
+    return value.view("int8") if getattr(value, "dtype", None) == "uint8" else value
