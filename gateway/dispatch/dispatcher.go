@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/gateway/usage"
@@ -18,6 +19,7 @@ type Dispatcher struct {
 	room     room
 	wakes    chan *Version // of versions that are asked and have no replica
 	versions atomic.Pointer[map[serving.Definition]*Version]
+	replaced atomic.Int64 // until when some version is, in Unix nanoseconds
 	metrics  metrics
 }
 
@@ -74,9 +76,31 @@ func (d *Dispatcher) newVersion(definition serving.Definition, older *Version) *
 	v := &Version{Definition: definition, d: d, Usage: &usage.Counter{}, Stages: &usage.Stages{}, prefixes: route.NewPrefixes()}
 	if older != nil {
 		v.Usage, v.Stages = older.Usage, older.Stages
+		d.replace(v, older)
 	}
 	return v
 }
+
+// replace begins the time in which queries wait for the replicas of a version that is redefined, if it had some
+// before, or they were waited for. The old ones are not asked any more.
+func (d *Dispatcher) replace(v, older *Version) {
+	now := time.Now()
+	if older.Group().Len() == 0 && !now.Before(older.replaced) {
+		return
+	}
+	v.replaced = now.Add(replaceWithin)
+	d.replaced.Store(v.replaced.UnixNano())
+}
+
+// Replaced says whether some version is being replaced at a time.
+func (d *Dispatcher) Replaced(at time.Time) bool {
+	until := d.replaced.Load()
+	return until != 0 && at.UnixNano() < until
+}
+
+// ReplacedUntil is until when queries wait for the replicas of a version that was redefined, whatever the objective of
+// their app is; a time that is over where it was not.
+func (v *Version) ReplacedUntil() time.Time { return v.replaced }
 
 // Use brings versions into use, and ends what is queued for those that are no longer.
 func (d *Dispatcher) Use(versions map[serving.Definition]*Version) {

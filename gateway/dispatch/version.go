@@ -18,6 +18,8 @@ const (
 	// refusedPause is how long nothing is sent to an only replica that has just
 	// refused, unless it says earlier how it is doing.
 	refusedPause = 10 * time.Millisecond
+	// replaceWithin is how long queries wait for the replicas of a version that is redefined.
+	replaceWithin = 30 * time.Second
 	// orphanAfter is how long after its time a question is given up that was held
 	// again when no query waited for it any more.
 	orphanAfter = time.Second
@@ -44,6 +46,7 @@ type Version struct {
 	hostedModel hostedModel
 	owners      route.Owners    // of affinities
 	prefixes    *route.Prefixes // of inputs that replicas were asked about, of apps that route by them
+	replaced    time.Time       // until when it is replaced; zero: it takes no other's place
 
 	// cold is true while questions are held, or replicas have not answered those that
 	// were. It is all that the path of a query looks at while nothing is amiss.

@@ -191,18 +191,26 @@ func (q *query) wakeOthers() {
 	}
 }
 
-// coldStart gives the query of an app that would rather wait the time to do so, if
-// every version that it asks waits for its first replica.
+// coldStart gives the query the time to wait for a replica, if every version that it asks has none: that of an app that
+// would rather wait, or until the replicas of versions are there that were redefined.
 func (q *query) coldStart() {
-	if q.app.ColdStart <= q.app.SLO || len(q.attempts) == 0 || q.patient {
+	if !q.mayWait() || len(q.attempts) == 0 {
 		return
 	}
+	limit := q.app.ColdStart.Std()
 	for i := range q.attempts {
-		if b := q.attempts[i].version.replicas; b.Group().Len() > 0 && !b.Cold() {
+		b := q.attempts[i].version.replicas
+		if b.Group().Len() > 0 && !b.Cold() {
 			return
 		}
+		limit = max(limit, b.ReplacedUntil().Sub(q.Received))
 	}
-	q.allow(q.app.ColdStart.Std())
+	q.allow(max(limit, q.app.SLO.Std()))
+}
+
+// mayWait says whether there may be a reason to wait longer than the objective.
+func (q *query) mayWait() bool {
+	return !q.patient && (q.app.ColdStart > q.app.SLO || q.p.dispatch.Replaced(q.Received))
 }
 
 func (q *query) countAsked(i int) {

@@ -48,6 +48,56 @@ func TestAnswersBelongToADefinition(t *testing.T) {
 	})
 }
 
+// Queries wait for the replicas of a version that is redefined, whatever their objective is, and not for ever.
+func TestQueriesWaitForAVersionThatIsReplaced(t *testing.T) {
+	const starts = 3 * time.Second // which is longer than the objective
+	staged := newApp("app")
+	staged.Stages = serving.Pipeline{{Name: "one", Model: "m"}}
+	for name, app := range map[string]*serving.App{"a model": newApp("app", "m"), "a stage": staged} {
+		bubble(t, func(t *rig) {
+			with := func(generation string) *serving.Catalog {
+				m := newModel(m1)
+				m.Versions["1"].Generation = generation
+				return newCatalog([]*serving.App{app}, m)
+			}
+			t.set(with("a"))
+			a, _ := t.predict(newQuery(1))
+			t.wantDefault(a, serving.NoReplica) // none has been there yet
+			t.runs("old", answers(6, 0), definitions("a", m1)...)
+			a, _ = t.predict(newQuery(2))
+			t.wantOutput(a, 6)
+
+			t.set(with("b"))
+			time.Sleep(time.Second)
+			first, hasty := t.later(newQuery(2)), newQuery(3)
+			hasty.Timeout = slo / 2
+			if a, took := t.predict(hasty); took > slo/2 || !a.Default {
+				t.Errorf("%s: a client with less time waited %v", name, took)
+			}
+			t.set(with("c")) // once more
+			time.Sleep(starts)
+			second := t.later(newQuery(4))
+			t.runs("new", answers(60, 0), definitions("c", m1)...)
+			first.done.Wait()
+			second.done.Wait()
+			t.wantOutput(first.Prediction, 60)
+			t.wantOutput(second.Prediction, 60)
+			if first.took < starts {
+				t.Errorf("%s: it took %v", name, first.took)
+			}
+
+			t.set(with("d")) // whose replicas do not come
+			res := t.later(newQuery(5))
+			time.Sleep(31 * time.Second)
+			res.done.Wait()
+			t.wantDefault(res.Prediction, serving.NoReplica)
+			if _, took := t.predict(newQuery(6)); res.took < 29*time.Second || took > slo {
+				t.Errorf("%s: a query waited %v, and one that came later %v", name, res.took, took)
+			}
+		})
+	}
+}
+
 // An answer that was on its way when the version was redefined is for those who asked
 // before.
 func TestAnAnswerOnItsWayIsOfTheOldDefinition(t *testing.T) {

@@ -41,14 +41,15 @@ func (p *Predictor) compileStages(a *app, cat *serving.Catalog, versions map[ser
 	return s
 }
 
-// cold says whether a stage has no replica to ask.
-func (s *stages) cold(a *app) bool {
+// coldStart gives the query the time to wait for a stage that has no replica to ask.
+func (s *stages) coldStart(q *query) {
+	limit := q.app.SLO.Std()
 	for _, l := range s.models {
-		if v, ready := a.serving(l); v != nil && !ready {
-			return true
+		if v, ready := q.app.serving(l); v != nil && !ready {
+			limit = max(limit, q.app.ColdStart.Std(), v.replicas.ReplacedUntil().Sub(q.Received))
 		}
 	}
-	return false
+	q.allow(limit)
 }
 
 func (s *stages) begin(q *query) error {
@@ -62,8 +63,8 @@ func (s *stages) begin(q *query) error {
 	for range s.models {
 		q.slots = append(q.slots, -1)
 	}
-	if !q.patient && q.app.ColdStart > q.app.SLO && s.cold(q.app) {
-		q.allow(q.app.ColdStart.Std())
+	if q.mayWait() {
+		s.coldStart(q)
 	}
 	return nil
 }
