@@ -189,7 +189,7 @@ func TestStreamsInLocalMode(t *testing.T) {
 		dir := t.TempDir()
 		second := fmt.Sprintf("\n[[model]]\nname = \"sum\"\nversion = \"2\"\ninput_type = \"doubles\"\ncommand = %s\nenv = { TOPSAIL_TEST = %q }\n", quoted(programs.gosum), dir)
 		config := sumConfig(dir, quoted(programs.gosum))
-		in := start(t, dir, config+streamConfig(b, "in", "out", "dead", "max_record_bytes = 4000\nbatch = 100\n")).ready()
+		in := start(t, dir, config+streamConfig(b, "in", "out", "dead", "max_record_bytes = 4000\nbatch = 100\napp_patience_micros = 0\n")).ready()
 		in.until("results", func() bool { return len(b.sums(t, "out", true)) == half })
 
 		// The model is replaced while records go on to come.

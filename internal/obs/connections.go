@@ -23,6 +23,9 @@ func newConnections(l Listener) connections {
 	closed := l.Metrics.SharedCounters("topsail_http_connections_closed_total",
 		"Connections to the management and ops ports that were closed because there were too many: idle (it waited longest), full (all others were being answered).", "listener", "reason")
 	count := func(why connlimit.Reason) { closed.WithLabelValues(l.Name, string(why)).Inc() }
+	for _, why := range []connlimit.Reason{connlimit.Idle, connlimit.Full} {
+		closed.WithLabelValues(l.Name, string(why)) // it is shown from the start
+	}
 	return connections{connlimit.New(l.Listener, connlimit.Config{
 		Most: l.MaxConnections, Spare: spare, Closed: count, Log: l.Log.With("listener", l.Name),
 	}, func(c net.Conn, _ *connlimit.Place) net.Conn { return c }), count}

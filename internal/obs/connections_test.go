@@ -114,6 +114,19 @@ func TestTheLongestWaitingIsClosed(t *testing.T) {
 	}
 }
 
+// What is closed is counted from the start, so that rules and charts find it.
+func TestClosedConnectionsAreShownBeforeThereAreAny(t *testing.T) {
+	s := serveListener(t, 3, ok)
+	for _, reason := range []string{"idle", "full"} {
+		want := `topsail_http_connections_closed_total{listener="management",reason="` + reason + `"} 0`
+		wait.Until(t, want, func() bool { // the listener serves in its own time
+			w := httptest.NewRecorder()
+			s.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+			return strings.Contains(w.Body.String(), want)
+		})
+	}
+}
+
 // Any number of connections that say nothing keeps nobody out.
 func TestSilentConnections(t *testing.T) {
 	t.Parallel()
