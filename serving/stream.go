@@ -136,8 +136,11 @@ func CheckStreamName(s string) error {
 const MaxRecordApps = 16
 
 // SplitApps are the apps of a text that names one or, between commas, several: each predicts a record, and
-// has a result of its own.
+// has a result of its own. An empty text names none.
 func SplitApps(text string) []string {
+	if text == "" {
+		return nil
+	}
 	apps := strings.Split(text, ",")
 	for i := range apps {
 		apps[i] = strings.TrimSpace(apps[i])
@@ -147,6 +150,9 @@ func SplitApps(text string) []string {
 
 // CheckApps says why text cannot name the apps that predict a record, or nil.
 func CheckApps(text string) error {
+	if text == "" {
+		return CheckAppName(text)
+	}
 	apps := SplitApps(text)
 	if len(apps) > MaxRecordApps {
 		return fmt.Errorf("there are %d apps for a record, and at most %d are possible", len(apps), MaxRecordApps)

@@ -33,11 +33,15 @@ func newConnections(l Listener) connections {
 
 // track is the server's hook for changes of a connection's state.
 func (c connections) track(conn net.Conn, state http.ConnState) {
+	place := c.Place(conn)
+	if place == nil { // HTTP/2 may say more of a connection that is closed
+		return
+	}
 	switch state {
 	case http.StateActive:
-		c.Place(conn).Busy()
+		place.Busy()
 	case http.StateIdle:
-		c.Place(conn).Wait()
+		place.Wait()
 	case http.StateClosed, http.StateHijacked:
 		c.Release(conn)
 	case http.StateNew: // it waits

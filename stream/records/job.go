@@ -70,10 +70,7 @@ func New(cfg Config) (*Job, error) {
 		cfg.Metrics = NewMetrics(obs.NewRegistry())
 	}
 	h := &handler{cfg: cfg, metrics: cfg.Metrics.of(cfg.Name), spreader: newSpreader(cfg.Spread), lanes: map[string]*lane{}, mix: newMix(),
-		apps: map[string][]string{}, unknown: newAbsences(patience), bare: newAbsences(patience), waits: map[string]int{}}
-	if cfg.App != "" {
-		h.own = serving.SplitApps(cfg.App)
-	}
+		own: serving.SplitApps(cfg.App), apps: map[string][]string{}, unknown: newAbsences(patience), bare: newAbsences(patience), waits: map[string]int{}}
 	for said, apps := range cfg.Apps {
 		h.apps[said] = serving.SplitApps(apps)
 	}

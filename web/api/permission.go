@@ -12,7 +12,8 @@ import (
 	"github.com/topsail-serving/topsail/web/problem"
 )
 
-// admit says why a caller may not do what needs a role, or nil.
+// admit says why a caller may not do what needs a role, or nil. Which role a request needs is in the table of routes
+// (routes.go), and for Clipper's requests in package clipper.
 func admit(caller auth.Caller, needed serving.Role) error {
 	switch {
 	case needed == public || caller.Role.Covers(needed):

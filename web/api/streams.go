@@ -36,7 +36,7 @@ func describeStream(s *serving.Stream, now map[string]*StreamNow) Stream {
 // who is asked are about everything.
 func (s scope) seesStream(one *serving.Stream) bool {
 	unseen := func(app string) bool { return !s.seesApp(app) }
-	return len(s.apps) == 0 || one.App != "" && !slices.ContainsFunc(appsOf(one.App), unseen)
+	return len(s.apps) == 0 || one.App != "" && !slices.ContainsFunc(serving.SplitApps(one.App), unseen)
 }
 
 // stream finds a stream that the caller sees.
@@ -146,26 +146,18 @@ func (v view) changesApps(before, after map[string]string) error {
 		if was == is {
 			continue
 		}
-		for _, app := range append(appsOf(was), appsOf(is)...) {
+		for _, app := range append(serving.SplitApps(was), serving.SplitApps(is)...) {
 			if err := v.scope.changesApp(app); err != nil {
 				return err
 			}
 		}
-		for _, app := range appsOf(is) {
+		for _, app := range serving.SplitApps(is) {
 			if _, err := v.scope.app(v.cat, app); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// appsOf are the apps of a text of serving.SplitApps, which may be empty.
-func appsOf(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return serving.SplitApps(text)
 }
 
 func (a *api) deleteStream(w http.ResponseWriter, r *http.Request) error {

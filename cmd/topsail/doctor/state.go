@@ -46,7 +46,7 @@ const tooOld = 7 * 24 * time.Hour
 func LastBackup(ctx context.Context, log interface {
 	AuditLog(ctx context.Context, query serving.AuditQuery) ([]serving.AuditEntry, error)
 }) check.Finding {
-	const name, next = "last backup", "make one with `topsail backup DESTINATION`, regularly with --every or the job backup.nomad.hcl"
+	const name, next = "last backup", "make one with `topsail backup DESTINATION`, and regularly by cron or the job backup.nomad.hcl"
 	entries, err := log.AuditLog(ctx, serving.AuditQuery{Kind: "backup", Limit: 20})
 	if err != nil {
 		return check.Broken(ctx, name, err, next)

@@ -26,6 +26,8 @@ it('waits for its app, and where it is suspended that comes first', () => {
   expect(stateOf(wine, some)).toBe('open')
   expect(stateOf(wine, none)).toBe('waiting')
   expect(stateOf(wine, null)).toBe('open')
+  expect(stateOf({...wine, app: 'wine, tasting'}, some)).toBe('waiting')
+  expect(stateOf({...wine, app: 'wine, wine'}, some)).toBe('open')
   expect(stateOf(models, none)).toBe('open')
   expect(stateOf({...wine, suspension}, none)).toBe('suspended')
   expect(stateOf({...wine, now: {processes: 1, conditions: ['cannot commit results']}}, some)).toBe('failing')

@@ -3,11 +3,15 @@ import type {Stream} from '../api/schema'
 
 export type State = 'open' | 'suspended' | 'waiting' | 'failing' | 'idle'
 
-// stateOf says whether a stream takes records: it waits while its app is not registered, fails while there is something
+// appsOf are the apps that predict the records of a stream that name none.
+export const appsOf = ({app}: Stream): string[] => (app ? app.split(',').map((one) => one.trim()) : [])
+
+// stateOf says whether a stream takes records: it waits while an app of its own is not registered, fails while there is something
 // that it cannot do, and is idle where no process serves it. Without apps that is not known.
-export function stateOf({app, suspension, now}: Stream, apps: ReadonlyMap<string, unknown> | null): State {
+export function stateOf(stream: Stream, apps: ReadonlyMap<string, unknown> | null): State {
+  const {suspension, now} = stream
   if (suspension) return 'suspended'
-  if (app && apps && !apps.has(app)) return 'waiting'
+  if (apps && !appsOf(stream).every((app) => apps.has(app))) return 'waiting'
   if (!now) return 'idle'
   return now.conditions.length > 0 ? 'failing' : 'open'
 }
