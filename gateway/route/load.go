@@ -14,6 +14,10 @@ const (
 	reportFresh = time.Second
 	// outputDecay is how long an output counts in the averages.
 	outputDecay = time.Second
+	// mostSurprise is how many times its service time a replica may seem to have taken for one query. An input that
+	// takes a thousand times as long as others says nothing of the next one, and its replica would be shunned
+	// while the queries of others wait behind such inputs. One that is slow throughout shows it within a few outputs.
+	mostSurprise = 4
 	// failedCost is more than any replica that works can cost.
 	failedCost = time.Hour
 )
@@ -25,6 +29,7 @@ type load struct {
 	inFlight [serving.Priorities]atomic.Int64
 	reports  [serving.Priorities]report
 	reported atomic.Int64                     // when it last replied
+	busy     atomic.Int64                     // when it was last asked while nothing was in flight
 	failed   [serving.Priorities]atomic.Int64 // when queries of this priority last could expect no output; 0: one came since
 	latency  average                          // of outputs
 	// service is latency by the queries in flight, so what the replica takes for one (Little's
@@ -69,6 +74,21 @@ func (l *load) report(priority int, wait time.Duration, now time.Time) {
 // ask counts n more queries of a priority in flight.
 func (l *load) ask(priority int, n int64) { l.inFlight[priority].Add(n) }
 
+// sending notes that a query is about to be asked.
+func (l *load) sending(now time.Time) {
+	if l.all() == 0 {
+		l.busy.Store(l.at(now))
+	}
+}
+
+// silent is for how long nothing came while something was in flight.
+func (l *load) silent(now time.Time) time.Duration {
+	if l.all() == 0 {
+		return 0
+	}
+	return time.Duration(l.at(now) - max(l.busy.Load(), l.reported.Load()))
+}
+
 // all is how many queries are in flight.
 func (l *load) all() (n int64) {
 	for p := range l.inFlight {
@@ -100,6 +120,9 @@ func (l *load) output(took time.Duration, priority int, before float64, now time
 		l.failed[p].Store(0)
 	}
 	l.latency.add(took, 1, now)
+	if usual := l.service[priority].value.Load(); usual > 0 {
+		took = min(took, time.Duration(mostSurprise*float64(usual)*(before+1)))
+	}
 	l.service[priority].add(took, before+1, now)
 }
 
@@ -146,6 +169,7 @@ func (l *load) ahead(now time.Time) time.Duration {
 func (l *load) cost(service int64, priority int, now time.Time) time.Duration {
 	_, others := l.waiting(priority, now)
 	cost := others + time.Duration(float64(max(service, 2))*(l.before(priority)+1))
+	cost = max(cost, l.silent(now)) // it has an input that takes longer than most
 	oldest := l.at(now) - int64(reportFresh)
 	for p := range l.failed[:priority+1] {
 		if failed := l.failed[p].Load(); failed > 0 && failed > oldest {

@@ -61,6 +61,7 @@ func (qs *questions) add(q question) (batch uint64, ok bool) {
 	}
 	qs.last++
 	q.before = qs.load.before(q.priority)
+	qs.load.sending(q.sent)
 	qs.open[qs.last] = q
 	qs.load.ask(q.priority, 1)
 	return qs.last, true

@@ -58,6 +58,7 @@ func simulate(g *Group, interval, total time.Duration, answers []answer) []int {
 			if g.targets[i] == target {
 				counts[i]++
 				before := target.replica.load.before(0)
+				target.replica.load.sending(now)
 				target.replica.load.ask(0, 1)
 				heap.Push(&flying, event{now.Add(answers[i].after), now, before, target, answers[i]})
 			}
@@ -101,6 +102,45 @@ func TestTheSlowerReplicaGetsLess(t *testing.T) {
 	counts := simulate(g, time.Millisecond, 10*time.Second, []answer{{rpc.StatusOK, 10 * time.Millisecond, 0}, {rpc.StatusOK, 40 * time.Millisecond, 0}})
 	if counts[0] < 2*counts[1] || counts[1] == 0 {
 		t.Errorf("the fast one got %d, the slow one %d", counts[0], counts[1])
+	}
+}
+
+// TestOneInAHundredTakesLong sends queries of which one in a hundred takes a thousand times as long, to replicas that are
+// idle most of the time. Hardly any other waits behind such a one: those that had one before are not shunned for it.
+func TestOneInAHundredTakesLong(t *testing.T) {
+	const n, usual, long = 10_000, 2 * time.Millisecond, 2 * time.Second
+	g, now, waited := standing(4), time.Now(), 0
+	free := map[*Target]time.Time{} // when it has done all that it was sent
+	var flying events
+	for i := range n {
+		now = now.Add(time.Second / 60)
+		for len(flying) > 0 && !flying[0].at.After(now) {
+			e := heap.Pop(&flying).(event)
+			r := e.to.replica
+			r.load.ask(0, -1)
+			r.load.report(0, 0, e.at)
+			r.judge(rpc.StatusOK, e.at.Sub(e.sent), 0, e.before, e.at)
+		}
+		takes := usual
+		if i%100 == 50 {
+			takes = long
+		}
+		target := g.Pick(0, nil, now)
+		before := target.replica.load.before(0)
+		target.replica.load.sending(now)
+		target.replica.load.ask(0, 1)
+		begins := now
+		if free[target].After(now) {
+			begins = free[target]
+			if takes == usual && begins.Sub(now) > usual {
+				waited++
+			}
+		}
+		free[target] = begins.Add(takes)
+		heap.Push(&flying, event{at: free[target], sent: now, before: before, to: target})
+	}
+	if waited > n/200 {
+		t.Errorf("%d of %d waited behind one that takes long", waited, n)
 	}
 }
 
@@ -163,6 +203,7 @@ func TestReplicasThatBatchShareABurst(t *testing.T) {
 			sent := map[*Target]int{}
 			for range burst {
 				target := g.Pick(0, nil, now)
+				target.replica.load.sending(now)
 				target.replica.load.ask(0, 1)
 				sent[target]++
 			}
