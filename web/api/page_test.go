@@ -8,7 +8,7 @@ import (
 
 func TestPagesThatAreRefused(t *testing.T) {
 	w := having(t)
-	for _, query := range []string{"limit=0", "limit=5001", "limit=x", "limit=1e2", "limit=-1", "cursor=%25", "cursor=a", "cursor=_w", "cursor=YQ==", "cursor=YR", "cursor=Y%0AQ"} {
+	for _, query := range []string{"limit=0", "limit=5001", "limit=x", "limit=1e2", "limit=-1", "cursor=%25", "cursor=a", "cursor=YQ==", "cursor=YR", "cursor=Y%0AQ"} {
 		for _, path := range []string{"/apps", "/models", "/models/m/versions", "/keys", "/artifacts", "/audit"} {
 			expectCode(t, w.ask("GET", path+"?"+query, ""), 400, "invalid")
 		}
