@@ -24,7 +24,7 @@ OUTAGE   ?= 20s
 export GOFLAGS ?= -trimpath
 export TAGS    := smoke,servers,system,bars,faults,edge
 
-.PHONY: help build ui pmml run servers cluster cluster-down test gate smoke check quick bars test-race test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean clean-cache FORCE
+.PHONY: help build ui pmml run wine wine-kafka servers cluster cluster-down test gate smoke check quick bars test-race test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean clean-cache FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -56,6 +56,13 @@ run: build $(DEMO_ENV)/made ## serve two demo models on this machine
 	@$(DEMO_ENV)/bin/python $(DEMO)/train.py $(MODELS)
 	@PATH="$(CURDIR)/$(DEMO_ENV)/bin:$$PATH" DEMO_MODELS="$(CURDIR)/$(MODELS)" \
 		$(BIN) local --config $(DEMO)/topsail.toml --data-dir $(DATA_DIR) $(RUN_FLAGS)
+
+wine: build $(PACKAGES)/wine ## run the example of wines on Redis: models of TensorFlow come as messages while wines do; WINE='--seconds 30' and more
+	@scripts/need-redis
+	@PATH="$(CURDIR)/bin:$$PATH" $(PACKAGES)/wine/bin/python examples/wine/run.py $(WINE)
+
+wine-kafka: build pmml $(PACKAGES)/wine $(SERVERS)/kafka ## the same on Kafka, with models in PMML beside them
+	@PATH="$(CURDIR)/bin:$$PATH" $(PACKAGES)/wine/bin/python examples/wine/run.py --broker kafka --jars $(SERVERS)/kafka --models tensorflow,pmml $(WINE)
 
 servers: $(addprefix $(SERVERS)/,consul nomad plugins influxd influxd2 versitygw kafka registry) ## build Consul, Nomad, InfluxDB, VersityGW, Kafka and a schema registry for tests and clusters, and find Redis
 	@scripts/need-redis
@@ -162,6 +169,7 @@ test-clients: build $(TEST_ENV)/made $(PACKAGES)/models $(PACKAGES)/kserve $(PAC
 
 test-frameworks: $(PACKAGES)/runtimes ## deploy real models of PyTorch and TensorFlow, which tests/heavy says how to install
 	cd containers/python && ../../$(PACKAGES)/runtimes/bin/python -m pytest -q tests/heavy/test_torch.py tests/heavy/test_torchserve.py tests/heavy/test_tensorflow.py
+	@$(MAKE) --no-print-directory wine wine-kafka WINE='--seconds 30'
 
 test-api: build $(PACKAGES)/openapi ## ask the management API and the query port of a real Topsail what their OpenAPI documents allow, and what not
 	scripts/schemathesis
@@ -191,7 +199,7 @@ generate: $(TEST_ENV)/made ## write what is generated: records of the Python cli
 	$(TEST_ENV)/bin/python containers/python/tools/records.py
 	go run ./cmd/topsail docs > docs/cli.md
 	go run ./nomad/generate -jobs nomad/jobs
-	go -C internal/tools run ./protogen $(CURDIR) stream/models/proto/models.proto gateway/grpcapi/proto/inference.proto gateway/grpcapi/proto/topsail.proto internal/imports/proto/triton.proto
+	go -C internal/tools run ./protogen $(CURDIR) stream/models/proto/models.proto stream/models/proto/descriptor.proto gateway/grpcapi/proto/inference.proto gateway/grpcapi/proto/topsail.proto internal/imports/proto/triton.proto
 
 pack: ## write the jobs as a pack for Nomad Pack into build/pack/topsail
 	@rm -rf build/pack
@@ -216,6 +224,7 @@ REQUIRED_test     := containers/python/tests/requirements.txt
 REQUIRED_clipper  := containers/python/tests/clipper/requirements.txt
 REQUIRED_spark    := containers/python/tests/heavy/spark.txt $(REQUIRED_clipper) $(REQUIRED_test)
 REQUIRED_runtimes := containers/python/tests/heavy/requirements.txt $(REQUIRED_clipper) $(REQUIRED_test)
+REQUIRED_wine     := examples/wine/requirements.txt
 REQUIRED_models   := test/clients/models.txt
 REQUIRED_kserve   := test/clients/kserve.txt
 REQUIRED_mlserver := test/clients/mlserver.txt
@@ -233,7 +242,7 @@ ALSO_clipper     := $(CLIPPER)
 ALSO_spark       := $(CLIPPER)
 ALSO_runtimes    := $(CLIPPER)
 
-$(addprefix $(PACKAGES)/,demo test clipper spark runtimes models kserve mlserver perf engine bars triton lab openapi): $(PACKAGES)/%: FORCE
+$(addprefix $(PACKAGES)/,demo test wine clipper spark runtimes models kserve mlserver perf engine bars triton lab openapi): $(PACKAGES)/%: FORCE
 	@scripts/cached $@ '$(PYTHON) -VV' 'PYTHON=$(PYTHON) scripts/packages $(REQUIRED_$*) $(ALSO_$*)' scripts/packages $(REQUIRED_$*) $(REQUIRED_demo)
 
 # Those with the SDK as it is in this clone.

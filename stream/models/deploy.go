@@ -167,7 +167,7 @@ func (d *deployment) content(ctx context.Context) (io.ReadCloser, error) {
 	if d.model.Location == "" {
 		return io.NopCloser(bytes.NewReader(d.model.Data)), nil
 	}
-	return d.handler.cfg.Locations.open(ctx, d.model.Location)
+	return d.handler.cfg.Locations.open(ctx, d.model.Location, d.model.Archive && d.model.anyContent)
 }
 
 // appsAreThere looks for the apps before anything is done.

@@ -18,6 +18,7 @@ const bundleKind = "bundle"
 type factory struct {
 	runtime string // of the bundle
 	file    string // what the model is called in the bundle, where it has no entry
+	single  string // instead, where it could be a folder, and is a file
 	python  bool   // it runs in Python
 	folder  bool   // it is a folder, so that an archive without an entry is unpacked into file
 }
@@ -33,7 +34,7 @@ func factories() map[string]factory {
 		"lightgbm":            {runtime: "lightgbm", file: "model.txt", python: true},
 		"r":                   {runtime: "r", file: "model.R", python: true},
 		"pyspark":             {runtime: "pyspark", file: "model.pkl", python: true},
-		"tensorflow":          {runtime: "tensorflow", file: "saved_model", python: true, folder: true},
+		"tensorflow":          {runtime: "tensorflow", file: "saved_model", single: "frozen.pb", python: true, folder: true},
 		bundle.PMMLRuntime:    {runtime: bundle.PMMLRuntime, file: "model.pmml"},
 		bundle.CommandRuntime: {runtime: bundle.CommandRuntime, file: "serve"},
 	}
@@ -56,7 +57,15 @@ func (f factory) entryOf(m *Model) string {
 	if f.runtime == bundle.CommandRuntime {
 		return ""
 	}
-	return cmp.Or(m.Entry, f.file)
+	return cmp.Or(m.Entry, f.nameOf(m))
+}
+
+// nameOf is what a model without an entry is called.
+func (f factory) nameOf(m *Model) string {
+	if f.folder && !m.Archive {
+		return f.single
+	}
+	return f.file
 }
 
 // folderOf is where an archive is unpacked; empty: at the root of the bundle.
@@ -73,7 +82,7 @@ func (f factory) fileOf(m *Model) string {
 	if module, _, named := strings.Cut(m.Entry, ":"); named {
 		return strings.ReplaceAll(module, ".", "/") + ".py"
 	}
-	return cmp.Or(m.Entry, f.file)
+	return cmp.Or(m.Entry, f.nameOf(m))
 }
 
 // manifest is that of the bundle; python is the one of models that name none.

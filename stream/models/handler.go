@@ -40,6 +40,18 @@ func (h *handler) Parse(r *serving.StreamRecord, format stream.Format) (stream.M
 	return &record{StreamRecord: r, Update: u}, nil
 }
 
+// Reads implements stream.Reader.
+func (h *handler) Reads() bool { return len(h.cfg.Descriptors) > 0 }
+
+// Read implements stream.Reader, of a stream of model descriptors.
+func (h *handler) Read(_ context.Context, r *serving.StreamRecord) (stream.Message, error) {
+	u, err := parseDescriptor(r, h.cfg.Descriptors)
+	if err != nil {
+		return nil, err
+	}
+	return &record{StreamRecord: r, Update: u}, nil
+}
+
 // record is one with its update, on the way to its acknowledgement.
 type record struct {
 	*serving.StreamRecord

@@ -18,6 +18,8 @@ type Config struct {
 	stream.Config
 	API apiclient.Options // where models are deployed
 
+	// Descriptors, where there are any, say that messages are model descriptors of FLIP-23, and what those leave open.
+	Descriptors []Descriptor
 	Locations   Locations // where models may be fetched from; none: they are in their messages
 	Python      string    // of models that name none, such as "3.11"
 	Concurrency int       // most models that are deployed at a time; 0: 4
@@ -93,6 +95,9 @@ func (c *Config) Check() error {
 		if err := CheckLocation(prefix); err != nil {
 			wrong("locations: %w", err)
 		}
+	}
+	if err := problem(c.Descriptors); err != nil {
+		wrong("descriptor: %w", err)
 	}
 	if c.Python != "" {
 		m := bundle.Manifest{Runtime: "python", Python: c.Python, Entry: "module:callable"}

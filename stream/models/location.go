@@ -1,6 +1,7 @@
 package models
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,8 @@ func CheckLocation(prefix string) error {
 	return fmt.Errorf("%q must be a URL of a folder, such as https://models.example.com/wine/ or file:///srv/models/", prefix)
 }
 
-// open opens a location. Its error is a rejection, or an errAway.
-func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, error) {
+// open opens a location; a folder, where there may be one, as a zip archive. Its error is a rejection, or an errAway.
+func (l Locations) open(ctx context.Context, location string, folders bool) (io.ReadCloser, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return nil, rejected(Invalid, "location: %v", bare(err))
@@ -48,7 +49,7 @@ func (l Locations) open(ctx context.Context, location string) (io.ReadCloser, er
 		return nil, l.refuse(u)
 	}
 	if u.Scheme == "file" {
-		return openFile(prefix, u)
+		return openFile(prefix, u, folders)
 	}
 	return l.get(ctx, u)
 }
@@ -100,7 +101,7 @@ func bare(err error) error {
 }
 
 // openFile opens a file below the folder of a prefix; links do not lead out of it.
-func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
+func openFile(prefix, u *url.URL, folders bool) (io.ReadCloser, error) {
 	root, err := os.OpenRoot(filepath.FromSlash(prefix.Path))
 	if err != nil {
 		return nil, errAway{err}
@@ -111,6 +112,13 @@ func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errAway{err}
 	}
+	if info.IsDir() && folders {
+		folder, err := root.OpenRoot(name)
+		if err != nil {
+			return nil, errAway{err}
+		}
+		return archived(folder), nil
+	}
 	if !info.Mode().IsRegular() { // to open a pipe might take forever
 		return nil, rejected(LocationRefused, "the location %s is no file", shown(u))
 	}
@@ -119,6 +127,18 @@ func openFile(prefix, u *url.URL) (io.ReadCloser, error) {
 		return nil, errAway{err}
 	}
 	return f, nil
+}
+
+// archived is a folder as a zip archive; to close it closes the folder.
+func archived(folder *os.Root) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		defer func() { _ = folder.Close() }() // it was only read
+		z := zip.NewWriter(w)
+		err := z.AddFS(folder.FS())
+		w.CloseWithError(errors.Join(err, z.Close()))
+	}()
+	return r
 }
 
 func (l Locations) get(ctx context.Context, u *url.URL) (_ io.ReadCloser, err error) {

@@ -27,6 +27,8 @@ type Model struct {
 	Location string // the URL where it is
 	SHA256   string // of it, in hexadecimal; needed with a location
 	Archive  bool   // it is a zip archive of the model's files
+	// A location needs no checksum, and may be a folder where the model is an archive: whatever is there is the version.
+	anyContent bool
 
 	Python       string // such as "3.11"
 	Requirements []string
@@ -72,7 +74,7 @@ func (m *Model) check() error {
 		wrong("give data, the model itself, or location, the URL where it is")
 	case len(m.Data) > 0 && m.Location != "":
 		wrong("give data or location, and not both")
-	case m.Location != "" && m.SHA256 == "":
+	case m.Location != "" && m.SHA256 == "" && !m.anyContent:
 		wrong("what is at a location needs its sha256: something else may be there by the time that it is fetched")
 	}
 	if m.SHA256 != "" && !checksum.MatchString(m.SHA256) {
@@ -89,12 +91,12 @@ func (m *Model) check() error {
 	return errors.Join(errs...)
 }
 
-// sum is the checksum of the model itself.
+// sum is the checksum of the model itself, or of where it is.
 func (m *Model) sum() string {
 	if m.SHA256 != "" {
 		return m.SHA256
 	}
-	sum := sha256.Sum256(m.Data)
+	sum := sha256.Sum256(append([]byte(m.Location), m.Data...))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -111,9 +111,6 @@ func (p *parcel) unfold(f factory, m *Model, most int64) error {
 	if m.Archive {
 		return p.unzip(filepath.Join(dir, f.folderOf(m)), most)
 	}
-	if f.folder {
-		return rejected(Invalid, "a model of kind %s is a folder: send a zip archive of it, and say archive", m.Kind)
-	}
 	return p.place(root, f.fileOf(m))
 }
 

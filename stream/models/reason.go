@@ -10,6 +10,7 @@ import (
 // Why updates become dead letters, beside the reasons that every job has.
 const (
 	UnknownKind     stream.Reason = "unknown_kind"     // of model
+	UnknownType     stream.Reason = "unknown_type"     // of data
 	Invalid         stream.Reason = "invalid"          // the descriptor is wrong in itself
 	WrongChecksum   stream.Reason = "wrong_checksum"   // of the model
 	LocationRefused stream.Reason = "location_refused" // not one that the job fetches from
@@ -24,7 +25,7 @@ const (
 // reasons lists all of them.
 func reasons() []stream.Reason {
 	return []stream.Reason{
-		UnknownKind, Invalid, WrongChecksum, LocationRefused, LocationAway, ModelTooLarge, Conflict, Unknown, Refused, AnswerTooLarge,
+		UnknownKind, UnknownType, Invalid, WrongChecksum, LocationRefused, LocationAway, ModelTooLarge, Conflict, Unknown, Refused, AnswerTooLarge,
 	}
 }
 

@@ -51,7 +51,6 @@ func TestWhatIsWrong(t *testing.T) {
 			{change("9", func(m *Model) { m.Archive = true }), "invalid: the model is no zip archive"},
 			{change("10", func(m *Model) { m.Requirements = []string{"--index-url=http://elsewhere"} }), "invalid: "},
 			{change("11", func(m *Model) { m.Example = `"text"` }), "invalid: no bundle can be made of the model: example"},
-			{change("21", func(m *Model) { m.Kind, m.Entry = "tensorflow", "" }), "invalid: a model of kind tensorflow is a folder"},
 			{change("12", func(m *Model) { m.Data, m.Location, m.SHA256 = nil, "http://models.example.com/m", sum(nil) }), "location_refused"},
 			{change("13", func(m *Model) { m.Apps = []string{"nobody"} }), `unknown: there is no app "nobody"`},
 			{change("14", func(m *Model) { m.Apps, m.InputType = []string{"strings"}, "strings" }), "refused: the management API refuses the version is registered; that app strings asks it: "},

@@ -53,7 +53,7 @@ func TestTransfersEnd(t *testing.T) {
 				models := network.Serve(t, one.serve)
 				locations := Locations{Prefixes: []string{models}, Client: network.Client()}
 				began := time.Now()
-				content, err := locations.open(t.Context(), models+"/wine.py")
+				content, err := locations.open(t.Context(), models+"/wine.py", false)
 				if err == nil {
 					_, err = io.ReadAll(content)
 					_ = content.Close() // it was only read

@@ -49,11 +49,11 @@ func (h *handler) Handle(ctx context.Context, it *stream.Item, done func(error))
 		return
 	}
 	go func() {
-		if err := h.await(ctx, of(it), wait); err != nil {
+		targets, err := h.await(ctx, of(it), wait)
+		if err != nil {
 			done(err)
 			return
 		}
-		targets, _ := of(it).targets(nil)
 		h.ask(ctx, it, targets, done)
 	}()
 }
@@ -98,11 +98,12 @@ func last(n int, done func(error)) func(error) {
 	}
 }
 
-// await waits until a record need not wait for its apps any more. It fails when ctx ends, or the job is to end.
-func (h *handler) await(ctx context.Context, r *record, wait *noApp) error {
+// await waits until a record need not wait for its apps any more, and returns them. It fails when ctx ends, or the job
+// is to end.
+func (h *handler) await(ctx context.Context, r *record, wait *noApp) (targets []target, _ error) {
 	held := ""
 	defer func() { h.waiting(held, -1) }()
-	for pause := (retry.Backoff{First: lookFirst, Most: lookMost}); wait != nil; _, wait = r.targets(nil) {
+	for pause := (retry.Backoff{First: lookFirst, Most: lookMost}); wait != nil; targets, wait = r.targets(nil) {
 		h.job.Conditions.Begin(wait.condition, wait.err)
 		if wait.condition != held {
 			h.waiting(wait.condition, 1)
@@ -112,10 +113,10 @@ func (h *handler) await(ctx context.Context, r *record, wait *noApp) error {
 			held = wait.condition
 		}
 		if err := h.wait(ctx, &pause); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return targets, nil
 }
 
 // lookFirst and lookMost bound how long it is until a record looks again for its apps.

@@ -28,16 +28,32 @@ type ModelStream struct {
 	MaxRecordBytes int           `toml:"max_record_bytes" default:"16777216" min:"1" help:"largest update, with its key and headers"`
 	MaxModelBytes  int           `toml:"max_model_bytes" default:"4294967296" min:"1" help:"largest model, and of an archive all that is in it"`
 	Patience       time.Duration `toml:"patience_micros" default:"30000000" min:"0" help:"how long to wait for an unavailable location, an app or model that does not exist, or a version to remove that still answers, in microseconds"`
+	Descriptors    []Descriptor  `toml:"descriptor"`
 	KeepVersions   int           `toml:"keep_versions" default:"10" min:"0" help:"how many versions of a model that it created the stream keeps, the newest, beside those in use; 0: all, even when the bundle store is full"`
+}
+
+// Descriptor is one [[model_stream.descriptor]]: what FLIP-23's model descriptors of one type of data leave open.
+type Descriptor struct {
+	DataType     string            `toml:"data_type" help:"the dataType of the descriptors, as FLIP-23 has them; their stream has no other messages"`
+	Model        string            `toml:"model" help:"the model that they are versions of; by default it is called as the type of data"`
+	Apps         []string          `toml:"apps" help:"the apps that ask the model"`
+	InputType    string            `toml:"input_type" help:"what the first version takes, such as doubles"`
+	InputLength  int               `toml:"input_length" min:"0" help:"elements of every input; 0: any"`
+	Requirements []string          `toml:"requirements" help:"what TensorFlow's models require, such as tensorflow==2.19.0"`
+	Options      map[string]string `toml:"options" help:"options of TensorFlow's models, as in the manifest of a bundle"`
 }
 
 // Job is what the stream is as a job, without a consumer and an API.
 func (s *ModelStream) Job() models.Config {
-	return models.Config{
+	c := models.Config{
 		Config:    s.job(s.Name, s.Format, s.Batch, s.MaxRecordBytes),
 		Locations: models.Locations{Prefixes: s.Locations}, Python: s.Python, Concurrency: s.Concurrency,
 		MaxModel: int64(s.MaxModelBytes), Patience: s.Patience, KeepVersions: cmp.Or(s.KeepVersions, models.KeepAll),
 	}
+	for _, d := range s.Descriptors {
+		c.Descriptors = append(c.Descriptors, models.Descriptor(d))
+	}
+	return c
 }
 
 // modelStreams completes and checks every model stream.

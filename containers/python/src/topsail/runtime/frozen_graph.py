@@ -10,6 +10,7 @@ from typing import Any
 from .failure import PermanentFailure
 from .folder import Folder
 
+_NO_OUTPUT = frozenset({"Placeholder", "Const", "NoOp", "Assert"})
 _VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 
 
@@ -17,9 +18,11 @@ class FrozenGraph:
     """It is used as a SavedModel with one signature, whose inputs and outputs are tensors of the graph."""
 
     def __init__(self, tf: Any, path: Path, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
-        """`inputs` and `outputs` are names of tensors, such as x:0, by the names that they get. It raises
-        PermanentFailure."""
+        """`inputs` and `outputs` are names of tensors, such as x:0, by the names that they get; without, all that the
+        graph says. It raises PermanentFailure."""
         graph = _graph(tf, path)
+        if not inputs:
+            inputs, outputs = _ends(graph)
         wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
         feeds = {name: _tensor(wrapped.graph, tensor) for name, tensor in inputs.items()}
         fetches = {name: _tensor(wrapped.graph, tensor) for name, tensor in outputs.items()}
@@ -33,10 +36,10 @@ class FrozenGraph:
 
 
 def named(folder: Folder) -> tuple[dict[str, str], dict[str, str]] | None:
-    """The options `inputs` and `outputs` of a frozen graph: objects in JSON, of names of tensors by the names that they
-    get. None for a SavedModel. It raises PermanentFailure."""
+    """The options `inputs` and `outputs` of a frozen graph, which is a file: objects in JSON, of names of tensors by the
+    names that they get; empty where there is neither. None for a SavedModel. It raises PermanentFailure."""
     if not folder.option("inputs", ""):
-        return None
+        return None if folder.entry().is_dir() else ({}, {})
     return _names(folder, "inputs"), _names(folder, "outputs")
 
 
@@ -81,6 +84,16 @@ def _graph(tf: Any, path: Path) -> Any:
             "convert_variables_to_constants_v2, or save a SavedModel"
         )
     return graph
+
+
+def _ends(graph: Any) -> tuple[dict[str, str], dict[str, str]]:
+    """What is fed to a graph, and what no operation of it takes any more. It raises PermanentFailure."""
+    taken = {name.lstrip("^").partition(":")[0] for node in graph.node for name in node.input}
+    inputs = {node.name: f"{node.name}:0" for node in graph.node if node.op == "Placeholder"}
+    outputs = {n.name: f"{n.name}:0" for n in graph.node if n.name not in taken and n.op not in _NO_OUTPUT}
+    if not inputs or not outputs:
+        raise PermanentFailure("the graph does not say what its inputs and outputs are: name them in these two options")
+    return inputs, outputs
 
 
 def _tensor(graph: Any, name: str) -> Any:

@@ -22,7 +22,7 @@ def load(folder: Folder) -> Signature | NamedSignature:
     `output` one of several outputs; `device` is cpu, cuda, or auto for cuda where there is one; `threads` is for one
     batch, 1 without; `shape` is that of one input, as 3,224,224, where the signature leaves it open. `scores` is
     softmax or probabilities where the output says that of classes, whose names are `classes`. A frozen graph is a file,
-    and options name its `inputs` and `outputs`."""
+    and options may name its `inputs` and `outputs`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors; else each start says how it was compiled
     tf = need("tensorflow")
     place = _place(tf, folder)
