@@ -64,7 +64,7 @@ func minority(ctx context.Context, b *bench) (figures []figure, err error) {
 	return figures, nil
 }
 
-// minorityRun is how long the others took, in order.
+// minorityRun is how long the records took that count, in order.
 type minorityRun []time.Duration
 
 func (r minorityRun) quantile(q float64) float64 {
@@ -88,11 +88,28 @@ func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (ru
 	if err != nil {
 		return nil, err
 	}
-	return s.minority(ctx, in, out, b.Seconds*minorityTimes*minorityRate)
+	n := b.Seconds * minorityTimes * minorityRate
+	slow := func(i int) bool { return i%minoritySlow == minoritySlow/2 }
+	took, err := s.timed(ctx, in, out, minorityRate, n, func(i int) string {
+		if slow(i) {
+			return fmt.Sprintf("[1, %d]", i)
+		}
+		return fmt.Sprintf("[0, %d]", i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := minoritySettles; i < n; i++ {
+		if !slow(i) {
+			run = append(run, took[i])
+		}
+	}
+	slices.Sort(run)
+	return run, nil
 }
 
-// minority writes n records, one after the other, and reads their results.
-func (s *streamBroker) minority(ctx context.Context, in, out string, n int) (run minorityRun, err error) {
+// timed writes n records, so many a second, and says how long each took until its result was read.
+func (s *streamBroker) timed(ctx context.Context, in, out string, rate, n int, input func(i int) string) (took []time.Duration, err error) {
 	results, err := s.follow(out)
 	if err != nil {
 		return nil, err
@@ -107,14 +124,10 @@ func (s *streamBroker) minority(ctx context.Context, in, out string, n int) (run
 	group, ctx := errgroup.WithContext(ctx)
 	written, read := make([]time.Time, n), make([]time.Time, n)
 	group.Go(func() error {
-		tick := time.NewTicker(time.Second / minorityRate)
+		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
 		for i := range n {
-			slow := 0
-			if i%minoritySlow == minoritySlow/2 {
-				slow = 1
-			}
-			m := serving.StreamMessage{Stream: in, Key: fmt.Appendf(nil, "key-%d", chance.IntN(minorityKeys)), Value: fmt.Appendf(nil, `{"uuid": "%d", "input": [%d, %d]}`, i, slow, i)}
+			m := serving.StreamMessage{Stream: in, Key: fmt.Appendf(nil, "key-%d", chance.IntN(minorityKeys)), Value: fmt.Appendf(nil, `{"uuid": "%d", "input": %s}`, i, input(i))}
 			written[i] = time.Now()
 			if err := w.Write(ctx, []serving.StreamMessage{m}); err != nil {
 				return err
@@ -150,11 +163,8 @@ func (s *streamBroker) minority(ctx context.Context, in, out string, n int) (run
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for i := minoritySettles; i < n; i++ {
-		if i%minoritySlow != minoritySlow/2 {
-			run = append(run, read[i].Sub(written[i]))
-		}
+	for i := range n {
+		took = append(took, read[i].Sub(written[i]))
 	}
-	slices.Sort(run)
-	return run, nil
+	return took, nil
 }

@@ -52,6 +52,7 @@ func allCases() []benchCase {
 		{"stages", "a pipeline of two stages that keep a processor busy, against mosec and the functions one by one", stages},
 		{"stream", "the same models over HTTP and as data streams in Redis and Kafka, the brokers on the same cores", streams},
 		{"minority", "data streams of which one record in a hundred takes 2 s, with the defaults of a stream", minority},
+		{"within", "data streams of an app that waits at most 100 ms for three models, of which one stalls", within},
 		{"pace", "data streams over models that take 1, 10 and 100 ms for an input, with the defaults of a stream", pace},
 		{"hosts", "2,000 small models in four replicas with room for a part of them, asked as their popularity has it", hosts},
 		{"priority", "an app at 0.7 of what a model can do, beside a data stream that would take everything", priority},

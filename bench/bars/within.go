@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	withinRate    = 100 // records a second
+	withinSettles = 2 * withinRate
+)
+
+// withinModels answer after 1 and 20 ms, and hardly ever. The second one does not agree with the first for an input in ten.
+const withinModels = `
+import time
+from topsail import Output
+
+def fast(inputs):
+    time.sleep(0.001)
+    return [Output(1.0, confidence=0.9) for x in inputs]
+
+def slow(inputs):
+    time.sleep(0.020)
+    return [Output(1.0 if x[0] % 10 else 2.0, confidence=0.95) for x in inputs]
+
+def stalls(inputs):
+    time.sleep(10)
+    return [Output(1.0, confidence=0.99) for x in inputs]
+`
+
+// within measures how long records take of an app that waits at most 100 ms for its models, of which one stalls.
+func within(ctx context.Context, b *bench) (figures []figure, err error) {
+	brokers, stop, err := b.brokers(ctx)
+	defer stop()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range brokers {
+		for _, kind := range []string{"guaranteed", "best", "vote", "first_acceptable"} {
+			var runs []minorityRun
+			for range b.Runs {
+				run, err := b.within(ctx, s, kind)
+				if err != nil {
+					return nil, fmt.Errorf("%s, %s: %w", s.name, kind, err)
+				}
+				b.say("  %-6s %-16s p50 %6.2f ms, p90 %7.2f ms, p99 %8.2f ms", s.name, kind, run.quantile(0.5), run.quantile(0.9), run.quantile(0.99))
+				runs = append(runs, run)
+			}
+			figures = append(figures,
+				sampled(fmt.Sprintf("in %s, %s within 100 ms: p50", s.name, kind), ms, bar{}, runs, func(r minorityRun) float64 { return r.quantile(0.5) }),
+				sampled("… p99", ms, atMost(110), runs, func(r minorityRun) float64 { return r.quantile(0.99) }))
+		}
+	}
+	return figures, nil
+}
+
+func (b *bench) within(ctx context.Context, s *streamBroker, kind string) (run minorityRun, err error) {
+	defer b.family.stop()
+	s.runs++
+	prefix := fmt.Sprintf("within%d.", s.runs)
+	in, out, dead := prefix+"in", prefix+"out", prefix+"dead"
+	if err := s.make(ctx, in, out, dead); err != nil {
+		return nil, err
+	}
+	_, err = b.localModel(ctx, withinModels, 3, func(model string) string {
+		var all strings.Builder
+		fmt.Fprintf(&all, "[[app]]\nname = \"within\"\ninput_type = \"doubles\"\nlatency_slo_micros = 1000000\nmodels = [\"fast\", \"slow\", \"stalls\"]\n"+
+			"policy = { kind = %q, within_micros = 100000 }\n[[stream]]\nname = \"within\"\napp = \"within\"\nbroker = %q\naddrs = [%q]\ninput = [%q]\noutput = %q\ndead_letter = %q\n",
+			kind, s.name, s.setup.Addr, in, out, dead)
+		for _, name := range []string{"fast", "slow", "stalls"} {
+			fmt.Fprintf(&all, "[[model]]\nname = %q\nversion = \"1\"\ninput_type = \"doubles\"\ncommand = [\"python3\", \"-m\", \"topsail\", %q]\n", name, model+":"+name)
+		}
+		return all.String()
+	})
+	if err != nil {
+		return nil, err
+	}
+	took, err := s.timed(ctx, in, out, withinRate, withinSettles+b.Seconds*withinRate, func(i int) string { return fmt.Sprintf("[%d]", i) })
+	if err != nil {
+		return nil, err
+	}
+	run = took[withinSettles:]
+	slices.Sort(run)
+	return run, nil
+}
