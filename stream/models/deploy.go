@@ -138,7 +138,7 @@ func (d *deployment) make(ctx context.Context) error {
 	if d.parcel != nil {
 		return nil
 	}
-	f, why := factoryOf(d.model.Kind)
+	f, why := factoryOf(d.model.Kind, d.handler.cfg.Kinds)
 	if why != nil {
 		return why
 	}
@@ -233,7 +233,7 @@ func newest(versions []version, than origin) (name string) {
 
 // checked says what is wrong with the model, or nil.
 func (d *deployment) checked() *stream.Rejection {
-	if _, why := factoryOf(d.model.Kind); why != nil {
+	if _, why := factoryOf(d.model.Kind, d.handler.cfg.Kinds); why != nil {
 		return why
 	}
 	if err := d.model.check(); err != nil {

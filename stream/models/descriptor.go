@@ -50,7 +50,7 @@ func (d *Descriptor) model() string {
 }
 
 // parseDescriptor reads a descriptor. Its place is its id, and the version that it makes.
-func parseDescriptor(r *serving.StreamRecord, known []Descriptor) (Update, error) {
+func parseDescriptor(r *serving.StreamRecord, known []Descriptor, kinds []OwnKind) (Update, error) {
 	var in modelspb.ModelDescriptor
 	if err := unmarshal(r.Value, &in); err != nil {
 		return Update{}, rejected(stream.Unreadable, "the message is no model descriptor: %v", err)
@@ -76,7 +76,11 @@ func parseDescriptor(r *serving.StreamRecord, known []Descriptor) (Update, error
 		m.Kind, m.Requirements, m.Options = "tensorflow", d.Requirements, d.Options
 		m.Archive = in.Modeltype == modelspb.ModelDescriptor_TENSORFLOWSAVED
 	default:
-		return Update{}, rejected(UnknownKind, "there is no modeltype %d: use 0 (a frozen graph of TensorFlow), 1 (a SavedModel) or 2 (PMML)", in.Modeltype)
+		at := slices.IndexFunc(kinds, func(k OwnKind) bool { return k.ModelType == int(in.Modeltype) })
+		if at < 0 {
+			return Update{}, rejected(UnknownKind, "there is no modeltype %d: use 0 (a frozen graph of TensorFlow), 1 (a SavedModel), 2 (PMML), or one of a [[model_stream.kind]]", in.Modeltype)
+		}
+		m.Kind = kinds[at].Name
 	}
 	return Update{UUID: place, Model: m, Format: stream.JSON}, nil
 }

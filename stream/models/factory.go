@@ -21,6 +21,7 @@ type factory struct {
 	single  string // instead, where it could be a folder, and is a file
 	python  bool   // it runs in Python
 	folder  bool   // it is a folder, so that an archive without an entry is unpacked into file
+	own     *OwnKind
 }
 
 // factories are those of all kinds but bundles.
@@ -40,9 +41,12 @@ func factories() map[string]factory {
 	}
 }
 
-// factoryOf finds the factory of a model's kind.
-func factoryOf(kind string) (factory, *stream.Rejection) {
+// factoryOf finds the factory of a model's kind, which may be one of the user's own.
+func factoryOf(kind string, own []OwnKind) (factory, *stream.Rejection) {
 	all := factories()
+	for i := range own {
+		all[own[i].Name] = own[i].factory()
+	}
 	f, known := all[kind]
 	if !known && kind != bundleKind {
 		all[bundleKind] = factory{}
@@ -56,6 +60,9 @@ func factoryOf(kind string) (factory, *stream.Rejection) {
 func (f factory) entryOf(m *Model) string {
 	if f.runtime == bundle.CommandRuntime {
 		return ""
+	}
+	if f.own != nil {
+		return f.own.Entry
 	}
 	return cmp.Or(m.Entry, f.nameOf(m))
 }
@@ -99,6 +106,11 @@ func (f factory) manifest(m *Model, python string) *bundle.Manifest {
 	}
 	if out.Python = m.Python; f.python {
 		out.Python = cmp.Or(m.Python, python)
+	}
+	if f.own != nil {
+		out.Requirements = append(slices.Clip(f.own.Requirements), m.Requirements...)
+		out.Options = map[string]string{loaded: cmp.Or(m.Entry, f.nameOf(m))}
+		maps.Copy(out.Options, m.Options)
 	}
 	if f.runtime == bundle.CommandRuntime && len(out.Command) == 0 && !m.Archive {
 		out.Command = []string{"./" + f.fileOf(m)}

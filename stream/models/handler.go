@@ -45,7 +45,7 @@ func (h *handler) Reads() bool { return len(h.cfg.Descriptors) > 0 }
 
 // Read implements stream.Reader, of a stream of model descriptors.
 func (h *handler) Read(_ context.Context, r *serving.StreamRecord) (stream.Message, error) {
-	u, err := parseDescriptor(r, h.cfg.Descriptors)
+	u, err := parseDescriptor(r, h.cfg.Descriptors, h.cfg.Kinds)
 	if err != nil {
 		return nil, err
 	}

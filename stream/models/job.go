@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/apiclient"
@@ -20,6 +21,7 @@ type Config struct {
 
 	// Descriptors, where there are any, say that messages are model descriptors of FLIP-23, and what those leave open.
 	Descriptors []Descriptor
+	Kinds       []OwnKind // of models, beside the ones that there are
 	Locations   Locations // where models may be fetched from; none: they are in their messages
 	Python      string    // of models that name none, such as "3.11"
 	Concurrency int       // most models that are deployed at a time; 0: 4
@@ -59,6 +61,11 @@ func New(cfg Config) (*Job, error) {
 	if cfg.Consumer == nil || cfg.API.Server == "" {
 		return nil, fmt.Errorf("model stream %q: needs a consumer and a management API", cfg.Name)
 	}
+	for _, k := range cfg.Kinds {
+		if _, err := os.Stat(k.Code); err != nil {
+			return nil, fmt.Errorf("model stream %q: code of kind %q: %w", cfg.Name, k.Name, err)
+		}
+	}
 	cfg.Order = stream.OrderPartition
 	cfg.Batch = cmp.Or(cfg.Batch, defaultBatch)
 	cfg.MaxRecord = cmp.Or(cfg.MaxRecord, defaultMaxRecord)
@@ -95,6 +102,9 @@ func (c *Config) Check() error {
 		if err := CheckLocation(prefix); err != nil {
 			wrong("locations: %w", err)
 		}
+	}
+	if err := checkKinds(c.Kinds); err != nil {
+		errs = append(errs, fmt.Errorf("model stream %q: %w", c.Name, err))
 	}
 	if err := problem(c.Descriptors); err != nil {
 		wrong("descriptor: %w", err)

@@ -109,9 +109,14 @@ func (p *parcel) unfold(f factory, m *Model, most int64) error {
 	}
 	defer func() { _ = root.Close() }() // its files are closed
 	if m.Archive {
-		return p.unzip(filepath.Join(dir, f.folderOf(m)), most)
+		err = p.unzip(filepath.Join(dir, f.folderOf(m)), most)
+	} else {
+		err = p.place(root, f.fileOf(m))
 	}
-	return p.place(root, f.fileOf(m))
+	if err == nil && f.own != nil {
+		err = f.own.addCode(dir)
+	}
+	return err
 }
 
 // place makes what was received a file of the bundle.

@@ -56,7 +56,7 @@ func TestKinds(t *testing.T) {
 		if m.Data == nil {
 			m.Data = []byte("the model")
 		}
-		d := deployment{model: &m}
+		d := deployment{handler: new(handler), model: &m}
 		if why := d.checked(); why != nil {
 			t.Errorf("%s: %v", m.Kind, why)
 			continue
@@ -98,7 +98,7 @@ func TestKinds(t *testing.T) {
 
 func parcelOf(t *testing.T, m *Model) *parcel {
 	t.Helper()
-	f, why := factoryOf(m.Kind)
+	f, why := factoryOf(m.Kind, nil)
 	if why != nil {
 		t.Fatal(why)
 	}

@@ -29,6 +29,7 @@ type ModelStream struct {
 	MaxModelBytes  int           `toml:"max_model_bytes" default:"4294967296" min:"1" help:"largest model, and of an archive all that is in it"`
 	Patience       time.Duration `toml:"patience_micros" default:"30000000" min:"0" help:"how long to wait for an unavailable location, an app or model that does not exist, or a version to remove that still answers, in microseconds"`
 	Descriptors    []Descriptor  `toml:"descriptor"`
+	Kinds          []OwnKind     `toml:"kind"`
 	KeepVersions   int           `toml:"keep_versions" default:"10" min:"0" help:"how many versions of a model that it created the stream keeps, the newest, beside those in use; 0: all, even when the bundle store is full"`
 }
 
@@ -43,12 +44,24 @@ type Descriptor struct {
 	Options      map[string]string `toml:"options" help:"options of TensorFlow's models, as in the manifest of a bundle"`
 }
 
+// OwnKind is one [[model_stream.kind]]: a kind of model of the user's own.
+type OwnKind struct {
+	Name         string   `toml:"name" help:"as messages say it"`
+	Code         string   `toml:"code" path:"true" help:"file or folder of the class in Python"`
+	Entry        string   `toml:"entry" help:"module:class, with the methods load(path) and predict(inputs)"`
+	Requirements []string `toml:"requirements" help:"what it requires, beside what messages say"`
+	ModelType    int      `toml:"model_type" min:"0" help:"the modeltype of the descriptors of FLIP-23 that are of this kind, from 3 on"`
+}
+
 // Job is what the stream is as a job, without a consumer and an API.
 func (s *ModelStream) Job() models.Config {
 	c := models.Config{
 		Config:    s.job(s.Name, s.Format, s.Batch, s.MaxRecordBytes),
 		Locations: models.Locations{Prefixes: s.Locations}, Python: s.Python, Concurrency: s.Concurrency,
 		MaxModel: int64(s.MaxModelBytes), Patience: s.Patience, KeepVersions: cmp.Or(s.KeepVersions, models.KeepAll),
+	}
+	for _, k := range s.Kinds {
+		c.Kinds = append(c.Kinds, models.OwnKind(k))
 	}
 	for _, d := range s.Descriptors {
 		c.Descriptors = append(c.Descriptors, models.Descriptor(d))

@@ -126,6 +126,11 @@ func TestModelStreams(t *testing.T) {
 		},
 		API: "https://topsail.example:1338", KeyFile: "/etc/topsail/deploy.key", Format: stream.JSON, Locations: []string{"https://models.example/wine/", "file:///srv/models/"},
 		Python: "3.11", Batch: 8, Concurrency: 2, MaxRecordBytes: 1 << 20, MaxModelBytes: 1 << 30, Patience: time.Minute, KeepVersions: 3,
+		Descriptors: []Descriptor{{
+			DataType: "red", Model: "wine", Apps: []string{"wine", "any"}, InputType: "doubles", InputLength: 11,
+			Requirements: []string{"tensorflow==2.19.0"}, Options: map[string]string{"threads": "2"},
+		}},
+		Kinds: []OwnKind{{Name: "caffe", Code: "/etc/topsail/caffe.py", Entry: "caffe:Caffe", Requirements: []string{"caffe==1.0"}, ModelType: 3}},
 	})
 	equal(t, "in Redis", c.ModelStreams[1], &ModelStream{
 		Name: "pets.models",
@@ -143,5 +148,6 @@ func TestModelStreams(t *testing.T) {
 		},
 		Locations: models.Locations{Prefixes: []string{"https://models.example/wine/", "file:///srv/models/"}}, Python: "3.11",
 		Concurrency: 2, MaxModel: 1 << 30, Patience: time.Minute, KeepVersions: 3,
+		Descriptors: []models.Descriptor{models.Descriptor(c.ModelStreams[0].Descriptors[0])}, Kinds: []models.OwnKind{models.OwnKind(c.ModelStreams[0].Kinds[0])},
 	})
 }

@@ -128,9 +128,11 @@ func versions() *kversion.Versions {
 	return all
 }
 
-// backoff is before the nth try again: soon, and not together with others who lost Kafka.
+// backoff is before the nth try again: at first very soon, since a coordinator that is in the middle of another step of the same
+// transaction says that it cannot be asked now, and results wait for that. Then ever later, and not together with others who
+// lost Kafka.
 func backoff(failures int) time.Duration {
-	longest := min(100*time.Millisecond<<min(failures, 10), time.Second)
+	longest := min(time.Millisecond<<min(2*failures, 10), time.Second)
 	return longest/2 + rand.N(longest/2)
 }
 

@@ -111,7 +111,8 @@ def test_inputs_and_outputs_by_their_names(deploy, management):
     assert deployed.predict({"a": 1.5, "b": "red"}).outputs == {"b": "red", "length": 3, "twice": 3.0}
     [data] = management.artifacts.values()
     said = bundle.read(data).manifest.signature
-    assert (said.inputs, set(said.outputs)) == ((Tensor("a", "float32"), Tensor("b", "string")), set(outputs))
+    assert set(said.inputs) == {Tensor("a", "float32"), Tensor("b", "string")}  # in no order of TensorFlow's
+    assert set(said.outputs) == set(outputs)
     deployed = deploy(Pair(), {"a": 1, "b": b"\x00\xff"}, output="length")
     assert deployed.predict({"a": 1, "b": b"\xff"}).outputs == {"length": 1}
 
@@ -183,6 +184,19 @@ def test_a_graph_of_tensorflow_2(deploy, tmp_path):
     assert deployed.predict([1, 1, 1]).output == [6.0, 60.0]
 
 
+def test_a_frozen_graph_that_names_its_tensors_itself(tmp_path, frozen):
+    """As one that comes by a message: fed at its placeholders, and read where nothing else takes the output."""
+    folder = unpacked(tmp_path, "tensorflow", "frozen.pb", {"frozen.pb": frozen.read_bytes()})
+    with pytest.raises(PermanentFailure, match="the signature has 2 inputs"):
+        load(Folder(folder))
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 2], "x")
+        tf.nn.softmax(x * tf.constant([1.0, 10.0]), name="layer/p")
+    folder = unpacked(tmp_path, "tensorflow", "frozen.pb", {"frozen.pb": graph.as_graph_def().SerializeToString()})
+    [answer] = testing.run(load(Folder(folder)), [[1.0, 0.5]], "doubles")
+    assert answer.output == pytest.approx(tf.nn.softmax([1.0, 5.0]).numpy().tolist())
+
+
 def test_frozen_graphs_that_cannot_be_served(deploy, frozen, tmp_path):
     for said, says in [
         ({}, "is a file, as a frozen graph is: name its tensors with inputs= and outputs="),
@@ -210,7 +224,7 @@ def test_what_cannot_be_served(tmp_path, deploy):
         saved(tmp_path, Pair())
     with pytest.raises(PermanentFailure, match="has no signature 'serving_default': it has up"):
         saved(tmp_path, Words())
-    with pytest.raises(PermanentFailure, match="cannot load m.pb as a SavedModel: SavedModel file does not exist"):
+    with pytest.raises(PermanentFailure, match="cannot load m.pb as a frozen graph: .* Of a SavedModel give the folder"):
         load(Folder(unpacked(tmp_path, "tensorflow", "m.pb", {"m.pb": b"junk"})))
     with pytest.raises(PermanentFailure, match="cannot load junk as a SavedModel"):
         load(Folder(unpacked(tmp_path / "junk", "tensorflow", "junk", {"junk/saved_model.pb": b"junk"})))

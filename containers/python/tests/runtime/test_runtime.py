@@ -99,6 +99,33 @@ class Sum:
     assert (tmp_path / "bundle" / "gone").exists()
 
 
+def test_a_class_loads_what_the_bundle_has(tmp_path, monkeypatch):
+    """A kind of one's own: the class is told where the model is."""
+    text = """
+class Sum:
+    def load(self, path): self.offset = float(open(path).read())
+    def predict(self, inputs): return [sum(x) + self.offset for x in inputs]
+
+class Nothing(Sum):
+    load = None
+"""
+    files = {"kinds.py": text.encode(), "model": b"2.5"}
+
+    def model(entry, name):
+        folder = unpacked(tmp_path, "python", entry, files, options={"model": name})
+        monkeypatch.syspath_prepend(str(folder))
+        return loaded(folder)
+
+    assert outputs(model("kinds:Sum", "model"), [[1, 2]]) == [5.5]
+    for entry, name, says in [
+        ("kinds:Sum", "other", "the option model = 'other' is no file or folder of the bundle"),
+        ("kinds:Sum", "../../etc", "is no file or folder of the bundle"),
+        ("kinds:Nothing", "model", "the option model is for a class with a method load, which Nothing has not"),
+    ]:
+        with pytest.raises(PermanentFailure, match=says):
+            model(entry, name)
+
+
 def test_the_manifests_example_warms_the_model_up(tmp_path, serve):
     text = """
 seen = []
