@@ -36,8 +36,8 @@ class FrozenGraph:
 
 
 def named(folder: Folder) -> tuple[dict[str, str], dict[str, str]] | None:
-    """The options `inputs` and `outputs` of a frozen graph, which is a file: objects in JSON, of names of tensors by the
-    names that they get; empty where there is neither. None for a SavedModel. It raises PermanentFailure."""
+    """The options `inputs` and `outputs` of a frozen graph, which is a file: objects in JSON, of names of tensors by
+    the names that they get; empty where there is neither. None for a SavedModel. It raises PermanentFailure."""
     if not folder.option("inputs", ""):
         return None if folder.entry().is_dir() else ({}, {})
     return _names(folder, "inputs"), _names(folder, "outputs")

@@ -34,7 +34,8 @@ def _load(model: Any, folder: Folder, name: str) -> None:
     if not path.exists() or not path.is_relative_to(folder.path.resolve()):
         raise PermanentFailure(f"the option model = {name!r} is no file or folder of the bundle")
     if not callable(getattr(model, "load", None)):
-        raise PermanentFailure(f"the option model is for a class with a method load, which {type(model).__name__} has not")
+        kind = type(model).__name__
+        raise PermanentFailure(f"the option model is for a class with a method load, which {kind} has not")
     model.load(str(path))
 
 
