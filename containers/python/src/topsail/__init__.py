@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
     from . import bundle as bundle, clipper as clipper, deploy as deploy
     from .client import *  # noqa: F403
     from .container.pipeline import Pipeline as Pipeline
+    from .container.pipeline import StageError as StageError
     from .container.query_session import Session as Session
     from .container.serving import serve as serve, serve_chat as serve_chat
     from .deploy import *  # noqa: F403
@@ -60,7 +61,7 @@ _PUBLIC = {
         "Unavailable",
         "UnknownApp",
     ],
-    "container.pipeline": ["Pipeline"],
+    "container.pipeline": ["Pipeline", "StageError"],
     "container.query_session": ["Session"],
     "container.serving": ["serve", "serve_chat"],
     "deploy": [

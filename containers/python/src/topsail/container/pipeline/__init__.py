@@ -7,5 +7,6 @@ supervisor, and a worker for each slot, which is the same program run again.
 
 from . import program  # early, to remember where the program was started
 from .pipeline import Pipeline
+from .stage import StageError
 
-__all__ = ["Pipeline", "program"]
+__all__ = ["Pipeline", "StageError", "program"]

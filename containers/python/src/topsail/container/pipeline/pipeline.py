@@ -6,9 +6,12 @@ import math
 import types
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .stage import INPUT, Batching, PipelineError, Stage
+
+if TYPE_CHECKING:
+    from .service import PipelineService
 
 MAX_STAGES = 32
 
@@ -126,6 +129,23 @@ class Pipeline:
         from .local import run  # which loads what only development needs
 
         return run(self.stages, list(inputs), input_type, input_length)
+
+    def serve(self, *, max_queue_size: int = 1024, cpus: Sequence[int] | None = None) -> PipelineService:
+        """The pipeline inside this program, with worker processes for its stages, and without Topsail:
+
+        async with pipeline.serve() as p:
+            outputs = await asyncio.gather(*(p.predict(x) for x in inputs))
+
+        Inputs and outputs are passed as between stages. `max_queue_size` bounds what waits before each stage, and
+        `predict` waits while the first queue is full. The program runs on `cpus` meanwhile, without on any. Workers are
+        started as multiprocessing's "spawn" does: a program needs `if __name__ == "__main__"`, and what stages are made
+        of must be picklable. There are no deadlines: batches of "aimd" and "quantile" are what waits.
+
+        It raises PipelineError.
+        """
+        from .service import PipelineService  # which loads what only such programs need
+
+        return PipelineService(self.stages, max_queue_size, _cpus("the program", cpus))
 
     def _sources(self, called: str, after: Any) -> tuple[str, ...]:
         if after is None:

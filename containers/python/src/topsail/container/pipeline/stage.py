@@ -22,6 +22,10 @@ class PipelineError(SettingsError):
     """The pipeline makes no sense; the text says what to change."""
 
 
+class StageError(Exception):
+    """In a pipeline inside one program: a stage could not be loaded, or a worker ended with inputs on its hands."""
+
+
 @dataclass(frozen=True)
 class Batching:
     """How the inputs of a stage come together in batches."""
