@@ -155,8 +155,8 @@ func (a *App) checkStages() error {
 		if err := CheckModelName(s.Model); err != nil {
 			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
 		}
-		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.Batch != (StageBatch{}) || s.Idempotent {
-			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, batch and idempotent are for the stages of a model version: here give name, model and after", s.Name))
+		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.MaxQueue != 0 || s.Batch != (StageBatch{}) || s.Idempotent {
+			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, max_queue, batch and idempotent are for the stages of a model version: here give name, model and after", s.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -17,6 +17,7 @@ type Stage struct {
 	Workers    int        `json:"workers,omitempty" help:"number of worker processes; by default 1"`
 	CPUs       []int      `json:"cpus,omitempty" help:"CPUs to pin its workers to, in turn; by default any"`
 	Batch      StageBatch `json:"batch,omitzero"`
+	MaxQueue   int        `json:"max_queue,omitempty" help:"most inputs that wait before it, beyond which the stages before it rest; by default 1024"`
 	Idempotent bool       `json:"idempotent,omitempty" help:"retry an input once with another worker when its worker dies"`
 }
 
@@ -42,6 +43,9 @@ const (
 	MaxStages = 32
 	// MaxWorkers bounds the processes of one stage.
 	MaxWorkers = 64
+	// StageQueue is how many inputs may wait before a stage that does not say it, and MaxStageQueue how many it may say.
+	StageQueue    = 1024
+	MaxStageQueue = 65536
 )
 
 var stageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
@@ -98,6 +102,9 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	}
 	if slices.ContainsFunc(s.CPUs, func(cpu int) bool { return cpu < 0 }) {
 		wrong("cpus must be numbers of CPUs, from 0 on")
+	}
+	if s.MaxQueue < 0 || s.MaxQueue > MaxStageQueue {
+		wrong("max_queue must be between 0 (%d) and %d", StageQueue, MaxStageQueue)
 	}
 	b := s.Batch
 	switch b.Strategy {

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -14,7 +15,7 @@ import (
 // the admission of queries. Its bytes bound the outputs that wait for others, too, at
 // admission alone: a stage that rested because of them could be the one that they wait
 // for.
-var between = queue.Limits{Items: 1024, Bytes: 64 << 20}
+var between = queue.Limits{Items: serving.StageQueue, Bytes: 64 << 20}
 
 // unbounded is for queues whose producers bound them.
 var unbounded = queue.Limits{Items: math.MaxInt, Bytes: math.MaxInt}
@@ -110,7 +111,7 @@ func (pipe *pipeline) room(i int) func() bool {
 	return func() bool {
 		s.blocked.Store(true) // first: what goes from here on wakes it
 		for _, t := range pipe.taking[i] {
-			if !pipe.stages[t.by].queue.Below(between) {
+			if by := pipe.stages[t.by]; !by.queue.Below(queue.Limits{Items: cmp.Or(by.MaxQueue, between.Items), Bytes: between.Bytes}) {
 				return false
 			}
 		}

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -284,30 +285,33 @@ func TestASecondDeathIsNotRetried(t *testing.T) {
 }
 
 func TestBackPressureReachesAdmission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Limits: queue.Limits{Items: 500, Bytes: 1 << 20}})
-		batch := serving.StageBatch{Strategy: "fixed", MaxSize: 10}
-		text := described(serving.Stage{Name: "fast", Batch: batch}, serving.Stage{Name: "slow", Batch: batch})
-		r.worker("fast", text, stamps(1, 0))
-		r.worker("slow", text, stamps(2, time.Second))
-		pass(0)
-		g := r.gateway()
-		pass(0)
-		for range 300 {
-			g.ask(0, -1, slices.Repeat([][]byte{tagged(1)}, 10)...)
-			synctest.Wait()
-		}
-		// What runs, what is between the stages, and what waits before the first one.
-		most := 10 + between.Items + 2*10 + 500
-		if full := g.statuses()[rpc.StatusFull]; full < 3000-most || full == 3000 {
-			t.Errorf("%d of 3000 were refused, want at least %d", full, 3000-most)
-		}
-		pass(time.Hour)
-		if s := g.statuses(); s[rpc.StatusOK]+s[rpc.StatusFull] != 3000 || s[rpc.StatusOK] < between.Items {
-			t.Errorf("in the end %v", s)
-		}
-		r.end()
-	})
+	for _, own := range []struct{ first, second int }{{}, {second: 50}, {first: 30, second: 50}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{Limits: queue.Limits{Items: 500, Bytes: 1 << 20}})
+			batch := serving.StageBatch{Strategy: "fixed", MaxSize: 10}
+			text := described(serving.Stage{Name: "fast", Batch: batch, MaxQueue: own.first}, serving.Stage{Name: "slow", Batch: batch, MaxQueue: own.second})
+			r.worker("fast", text, stamps(1, 0))
+			r.worker("slow", text, stamps(2, time.Second))
+			pass(0)
+			g := r.gateway()
+			pass(0)
+			for range 300 {
+				g.ask(0, -1, slices.Repeat([][]byte{tagged(1)}, 10)...)
+				synctest.Wait()
+			}
+			// What runs, what is between the stages, and what waits before the first one.
+			waits := cmp.Or(own.second, between.Items)
+			most := 10 + waits + 2*10 + cmp.Or(own.first, 500)
+			if full := g.statuses()[rpc.StatusFull]; full < 3000-most || full == 3000 {
+				t.Errorf("%+v: %d of 3000 were refused, want at least %d", own, full, 3000-most)
+			}
+			pass(time.Hour)
+			if s := g.statuses(); s[rpc.StatusOK]+s[rpc.StatusFull] != 3000 || s[rpc.StatusOK] < waits {
+				t.Errorf("%+v: in the end %v", own, s)
+			}
+			r.end()
+		})
+	}
 }
 
 func TestDeadlinesAreKeptAtEveryStage(t *testing.T) {

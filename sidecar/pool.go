@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,9 @@ func (p *pool) install(pipe *pipeline) {
 			s.observer = s.metrics
 		}
 		if pipe.enters(i) {
-			s.queue = queue.New(p.limits, func(it *queue.Item, ahead queue.Load) error { return admit(pipe, i, it, ahead) }, pipe.went(i))
+			limits := p.limits
+			limits.Items = min(limits.Items, cmp.Or(s.MaxQueue, limits.Items))
+			s.queue = queue.New(limits, func(it *queue.Item, ahead queue.Load) error { return admit(pipe, i, it, ahead) }, pipe.went(i))
 		} else {
 			s.queue = queue.New(unbounded, func(*queue.Item, queue.Load) error { return s.open() }, pipe.went(i))
 		}

@@ -30,7 +30,7 @@ type stageWorker struct {
 	pipeline []byte
 }
 
-// told is the stages with what the version says of their workers and batches, and of
+// told is the stages with what the version says of their workers, batches and queues, and of
 // whether they are idempotent. Goroutines cannot be taken to a CPU.
 func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 	stages = slices.Clone(stages)
@@ -42,6 +42,7 @@ func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 		s := &stages[i]
 		s.Workers = cmp.Or(says.Workers, s.Workers)
 		s.Batch = cmp.Or(says.Batch, s.Batch)
+		s.MaxQueue = cmp.Or(says.MaxQueue, s.MaxQueue)
 		s.Idempotent = says.Idempotent || s.Idempotent
 	}
 	return stages, nil

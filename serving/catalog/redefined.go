@@ -40,7 +40,7 @@ var aside = map[string]bool{
 	"replicas": true, "scale": true, "pin": true, "batch": true, "resources": true,
 	"bundle_url": true, "connections": true, "watch": true, "host.memory_mb": true,
 	"service.addrs": true, "service.api_key_file": true, "service.ready_path": true, "service.concurrency": true,
-	"stages.workers": true, "stages.cpus": true, "stages.batch": true, "stages.idempotent": true,
+	"stages.workers": true, "stages.cpus": true, "stages.max_queue": true, "stages.batch": true, "stages.idempotent": true,
 }
 
 // withoutPlaces is the name of a field down to one of aside, without places in lists.

@@ -117,6 +117,9 @@ func stageText(s serving.Stage) string {
 	if s.Batch != (serving.StageBatch{}) && s.Batch.Strategy != "none" {
 		parts = append(parts, "batches "+batches(serving.BatchSpec(s.Batch)))
 	}
+	if s.MaxQueue > 0 {
+		parts = append(parts, "at most "+count(s.MaxQueue)+" wait")
+	}
 	if s.Idempotent {
 		parts = append(parts, "idempotent")
 	}

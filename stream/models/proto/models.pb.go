@@ -700,6 +700,7 @@ type Stage struct {
 	Cpus          []uint32               `protobuf:"varint,6,rep,packed,name=cpus,proto3" json:"cpus,omitempty"`
 	Batch         *Batch                 `protobuf:"bytes,7,opt,name=batch,proto3" json:"batch,omitempty"`
 	Idempotent    *bool                  `protobuf:"varint,8,opt,name=idempotent,proto3,oneof" json:"idempotent,omitempty"`
+	MaxQueue      *uint32                `protobuf:"varint,9,opt,name=max_queue,json=maxQueue,proto3,oneof" json:"max_queue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -788,6 +789,13 @@ func (x *Stage) GetIdempotent() bool {
 		return *x.Idempotent
 	}
 	return false
+}
+
+func (x *Stage) GetMaxQueue() uint32 {
+	if x != nil && x.MaxQueue != nil {
+		return *x.MaxQueue
+	}
+	return 0
 }
 
 // What makes the version a host.
@@ -1613,7 +1621,7 @@ const file_stream_models_proto_models_proto_rawDesc = "" +
 	"\t_strategyB\v\n" +
 	"\t_max_sizeB\x0f\n" +
 	"\r_delay_microsB\x06\n" +
-	"\x04_pad\"\x9b\x02\n" +
+	"\x04_pad\"\xcb\x02\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05after\x18\x02 \x03(\tR\x05after\x12\x19\n" +
@@ -1624,12 +1632,15 @@ const file_stream_models_proto_models_proto_rawDesc = "" +
 	"\x05batch\x18\a \x01(\v2\x18.topsail.models.v1.BatchR\x05batch\x12#\n" +
 	"\n" +
 	"idempotent\x18\b \x01(\bH\x03R\n" +
-	"idempotent\x88\x01\x01B\b\n" +
+	"idempotent\x88\x01\x01\x12 \n" +
+	"\tmax_queue\x18\t \x01(\rH\x04R\bmaxQueue\x88\x01\x01B\b\n" +
 	"\x06_modelB\a\n" +
 	"\x05_codeB\n" +
 	"\n" +
 	"\b_workersB\r\n" +
-	"\v_idempotent\"6\n" +
+	"\v_idempotentB\f\n" +
+	"\n" +
+	"_max_queue\"6\n" +
 	"\x04Host\x12 \n" +
 	"\tmemory_mb\x18\x01 \x01(\rH\x00R\bmemoryMb\x88\x01\x01B\f\n" +
 	"\n" +

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
     from . import bundle as bundle, clipper as clipper, deploy as deploy
     from .client import *  # noqa: F403
-    from .container.pipeline import Pipeline as Pipeline
-    from .container.pipeline import StageError as StageError
+    from .container.pipeline import Pipeline as Pipeline, StageError as StageError
     from .container.query_session import Session as Session
     from .container.serving import serve as serve, serve_chat as serve_chat
     from .deploy import *  # noqa: F403

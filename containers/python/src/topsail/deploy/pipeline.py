@@ -130,6 +130,7 @@ def _member(stage: Stage) -> dict[str, Any]:
         "workers": stage.workers,
         "cpus": list(stage.cpus),
         "batch": {k: v for k, v in batch.items() if v} if stage.batch != Batching() else None,
+        "max_queue": stage.max_queue,
         "idempotent": stage.idempotent,
     }
     return {k: v for k, v in members.items() if v}

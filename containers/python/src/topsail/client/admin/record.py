@@ -141,8 +141,8 @@ class Version(Record):
     scale: dict[str, Any] | None = None
     pin: dict[str, Any] | None = None  # {count, until, reason}
     batch: dict[str, Any] | None = None  # {strategy, max_size, delay_micros, pad}
-    # {name, after, code, workers, cpus, batch, idempotent}: the stages that its command or bundle runs, which gets them
-    # in TOPSAIL_STAGES; of a program that defines its own stages, how the named ones run
+    # {name, after, code, workers, cpus, batch, max_queue, idempotent}: the stages that its command or bundle runs,
+    # which gets them in TOPSAIL_STAGES; of a program that defines its own stages, how the named ones run
     stages: list[dict[str, Any]] | None = None
     # {memory_mb}: makes it a host, whose container holds versions of other models; it has no input_type
     host: dict[str, Any] | None = None

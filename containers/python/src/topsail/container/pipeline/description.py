@@ -29,6 +29,7 @@ def _written(stage: Stage, default: tuple[str, ...]) -> _Entry:
         "workers": stage.workers,
         "cpus": list(stage.cpus),
         "batch": {k: v for k, v in batch.items() if v} if stage.batch != Batching() else None,
+        "max_queue": stage.max_queue,
         "idempotent": stage.idempotent,
     }
     return {"name": stage.name} | {name: value for name, value in members.items() if value}
@@ -63,8 +64,8 @@ def of_code(environ: Mapping[str, str]) -> Pipeline | None:
 
 
 def override(pipeline: Pipeline, environ: Mapping[str, str]) -> Pipeline:
-    """The pipeline with what the environment says of stages: their workers, CPUs and batches, and whether they are
-    idempotent. It raises PipelineError."""
+    """The pipeline with what the environment says of stages: their workers, CPUs, batches and queues, and whether they
+    are idempotent. It raises PipelineError."""
     text = environ.get(VARIABLE)
     if not text:
         return pipeline
@@ -86,6 +87,7 @@ def _told(stage: Stage, entry: _Entry) -> Stage:
         workers=_member(entry, "workers", int, 0) or stage.workers,
         cpus=tuple(_list(entry, "cpus", int)) or stage.cpus,
         batch=_batch(entry) or stage.batch,
+        max_queue=_member(entry, "max_queue", int, 0) or stage.max_queue,
         idempotent=_member(entry, "idempotent", bool, stage.idempotent),
     )
 

@@ -53,6 +53,7 @@ class Pipeline:
         max_batch: int | None = None,
         batch_pad: bool = False,
         after: Any = None,
+        max_queue: int = 0,
         idempotent: bool = False,
     ) -> None:
         """Adds a stage behind those that are there.
@@ -70,6 +71,8 @@ class Pipeline:
         or a list of these; unless said otherwise the stage added before, and the first one the input. A stage with
         several sources gets a dict by their names.
 
+        `max_queue`: the most inputs that wait before it, beyond which the stages before it rest; 1024 without.
+
         `idempotent`: an input whose worker died may be given to another one, once.
 
         It raises PipelineError, which is a ValueError.
@@ -86,6 +89,7 @@ class Pipeline:
                 workers=_whole(called, "workers", workers),
                 cpus=_cpus(called, cpus),
                 batch=replace(_batch(called, batch, batch_delay, max_batch), pad=bool(batch_pad)),
+                max_queue=_whole(called, "max_queue", max_queue),
                 idempotent=bool(idempotent),
             )
         )
@@ -136,7 +140,7 @@ class Pipeline:
         async with pipeline.serve() as p:
             outputs = await asyncio.gather(*(p.predict(x) for x in inputs))
 
-        Inputs and outputs are passed as between stages. `max_queue_size` bounds what waits before each stage, and
+        Inputs and outputs are passed as between stages. `max_queue_size` bounds what waits before each stage that has no `max_queue`, and
         `predict` waits while the first queue is full. The program runs on `cpus` meanwhile, without on any. Workers are
         started as multiprocessing's "spawn" does: a program needs `if __name__ == "__main__"`, and what stages are made
         of must be picklable. There are no deadlines: batches of "aimd" and "quantile" are what waits.

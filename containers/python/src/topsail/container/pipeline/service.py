@@ -46,7 +46,9 @@ class PipelineService:
 
     async def __aenter__(self) -> PipelineService:
         """Returns when all workers are loaded. It raises StageError."""
-        self._queues: dict[str, asyncio.Queue[_Query]] = {s.name: asyncio.Queue(self._most) for s in self._stages}
+        self._queues: dict[str, asyncio.Queue[_Query]] = {
+            s.name: asyncio.Queue(s.max_queue or self._most) for s in self._stages
+        }
         self._flying: set[_Query] = set()
         self._threads = ThreadPoolExecutor(len(self._workers), "topsail-pipeline")
         self._tasks: list[asyncio.Task[None]] = []

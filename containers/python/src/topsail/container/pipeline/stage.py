@@ -13,6 +13,7 @@ from ..settings import SettingsError
 INPUT = "input"  # among the sources of a stage: the query's input
 MAX_WORKERS = 64
 _MAX_BATCH = 65536
+_MAX_QUEUE = 65536
 _MAX_DELAY = 1_000_000  # microseconds
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 _STRATEGIES = ("none", "fixed", "aimd", "quantile")
@@ -50,6 +51,7 @@ class Stage:
     workers: int = 1  # processes
     cpus: tuple[int, ...] = ()  # worker i runs on cpus[i % len(cpus)]; empty: on any
     batch: Batching = Batching()
+    max_queue: int = 0  # inputs that wait before it; 0: 1024
     idempotent: bool = False  # an input whose worker died may be given to another one, once
 
     def find(self) -> Any:
@@ -75,6 +77,8 @@ class Stage:
             return f"workers must be between 1 and {MAX_WORKERS}"
         if any(cpu < 0 for cpu in self.cpus):
             return "cpus must be numbers of CPUs, from 0 on"
+        if not 0 <= self.max_queue <= _MAX_QUEUE:
+            return f"max_queue must be between 1 and {_MAX_QUEUE}"
         return _batch_problem(self.batch)
 
 
