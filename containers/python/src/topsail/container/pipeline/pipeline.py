@@ -140,10 +140,11 @@ class Pipeline:
         async with pipeline.serve() as p:
             outputs = await asyncio.gather(*(p.predict(x) for x in inputs))
 
-        Inputs and outputs are passed as between stages. `max_queue_size` bounds what waits before each stage that has no `max_queue`, and
-        `predict` waits while the first queue is full. The program runs on `cpus` meanwhile, without on any. Workers are
-        started as multiprocessing's "spawn" does: a program needs `if __name__ == "__main__"`, and what stages are made
-        of must be picklable. There are no deadlines: batches of "aimd" and "quantile" are what waits.
+        Inputs and outputs are passed as between stages. `max_queue_size` bounds what waits before each stage without a
+        `max_queue`, and `predict` waits while the first queue is full. The program runs on `cpus` meanwhile, without on
+        any. Workers are started as multiprocessing's "spawn" does: a program needs `if __name__ == "__main__"`, and
+        what stages are made of must be picklable. There are no deadlines: batches of "aimd" and "quantile" are what
+        waits.
 
         It raises PipelineError.
         """
