@@ -76,7 +76,7 @@ func TestAPythonModelOfEveryMood(t *testing.T) {
 	in.until("the model's own metric", func() bool {
 		return strings.Contains(fetched(t, in.ops("/metrics")), `moody_inputs{model="moody",replica="moody:1/0",version="1"}`)
 	})
-	log, err := os.ReadFile(filepath.Join(dir, "data", "logs", "moody-1-0.log"))
+	log, err := os.ReadFile(filepath.Join(dir, "data", "logs", "moody:1~0.log"))
 	if err != nil || !strings.Contains(string(log), "ValueError: I was told to") {
 		t.Errorf("the replica's log has no traceback: %v\n%s", err, log)
 	}

@@ -153,6 +153,9 @@ func (measured) Streams() map[string]*StreamNow {
 func (m *memory) Replicas() []Replica                     { return m.replicas }
 func (m *memory) Restart(context.Context, string) error   { return nil }
 func (m *memory) Drain(_ context.Context, _ string) error { return nil }
+func (m *memory) Ended(context.Context, string) (serving.ModelID, error) {
+	return serving.ModelID{}, ErrNoReplica
+}
 func (m *memory) Logs(context.Context, string, LogQuery) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("line\n")), nil
 }

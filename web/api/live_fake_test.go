@@ -27,7 +27,8 @@ type running struct {
 	mu        sync.Mutex // guards what follows
 	changed   chan struct{}
 	list      []Replica
-	measures  int // batch limit of every replica
+	ended     map[string]serving.ModelID // replicas that are no longer listed
+	measures  int                        // batch limit of every replica
 	traffic   []AppTraffic
 	decided   []serving.Decision // the newest first
 	cluster   Cluster
@@ -121,6 +122,15 @@ func (s runner) Logs(ctx context.Context, id string, query LogQuery) (io.ReadClo
 		return nil, err
 	}
 	return s.r.logs(ctx, query), nil
+}
+
+func (s runner) Ended(_ context.Context, id string) (serving.ModelID, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	if version, ok := s.r.ended[id]; ok {
+		return version, nil
+	}
+	return serving.ModelID{}, ErrNoReplica
 }
 
 type decider struct{ r *running }

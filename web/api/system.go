@@ -83,7 +83,9 @@ type Replicas interface {
 	Replicas() []Replica // by id
 	Restart(ctx context.Context, id string) error
 	Drain(ctx context.Context, id string) error
-	// Logs opens the output of a replica; with query.Follow it goes on until ctx ends.
+	// Ended is the version of a replica that is no longer listed, while its output may still be kept.
+	Ended(ctx context.Context, id string) (serving.ModelID, error)
+	// Logs opens the output of a replica, or of one that has ended; with query.Follow it goes on until ctx ends.
 	Logs(ctx context.Context, id string, query LogQuery) (io.ReadCloser, error)
 }
 

@@ -39,6 +39,10 @@ func TestLogs(t *testing.T) {
 	if r := f.run(t, "logs", "wine-forest-1-0", "-n", "5", "--stream", "stderr"); r.out != strings.Repeat("x", maxLine)+"…\nshort\n" {
 		t.Errorf("a long line: %d bytes, %s", len(r.out), r.err)
 	}
+	f.answer("GET /api/v1/replicas/gone/logs?lines=100&stage=rank", answer{status: 200, body: "[rank/0] its end\n"})
+	if r := f.run(t, "replica", "logs", "gone", "--stage", "rank"); r.status != 0 || r.out != "[rank/0] its end\n" {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestFollowedLogsEndWithTheCommand(t *testing.T) {

@@ -56,6 +56,7 @@ func logFlags(c *cobra.Command) {
 	c.Flags().BoolP("follow", "f", false, "follow new output")
 	c.Flags().IntP("lines", "n", defaultLines, "number of lines from the end")
 	c.Flags().String("stream", "", "on a cluster: all, stdout, stderr or sidecar (default all)")
+	c.Flags().String("stage", "", "of this stage's workers only, among the last 10,000 lines")
 }
 
 // meant are the replicas that a name is for: the one of that id, or those of a model or
@@ -94,8 +95,10 @@ func (k *call) logs(replicas []api.Replica) error {
 	if k.flag("follow") {
 		query.Set("follow", "true")
 	}
-	if stream := text(k.cmd, "stream"); stream != "" {
-		query.Set("stream", stream)
+	for _, name := range []string{"stream", "stage"} {
+		if value := text(k.cmd, name); value != "" {
+			query.Set(name, value)
+		}
 	}
 	out := &lineWriter{out: k.Out, clean: k.Terminal}
 	group, ctx := errgroup.WithContext(k.ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/topsail-serving/topsail/internal/adapter/nomadfleet"
 	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -17,6 +18,12 @@ const (
 	lineBytes = 160      // that a line has on average: Nomad counts bytes, and people lines
 	maxLine   = 64 << 10 // a longer one is taken apart
 )
+
+// Ended implements api.Replicas: Nomad knows a replica, and keeps its output, until it collects it.
+func (r *replicas) Ended(ctx context.Context, id string) (serving.ModelID, error) {
+	version, err := r.fleet.VersionOf(ctx, id)
+	return version, replicaError(err)
+}
 
 // Logs implements api.Replicas. How many lines it is depends on how long they are.
 func (r *replicas) Logs(ctx context.Context, id string, query api.LogQuery) (io.ReadCloser, error) {

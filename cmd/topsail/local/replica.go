@@ -205,9 +205,10 @@ func (r *replica) spec(sidecar, token string) process.Spec {
 	}
 }
 
-func (r *replica) logFile() string {
-	return filepath.Join(r.logs, fmt.Sprintf("%s-%s-%d.log", r.model.Model, r.model.Version, r.index))
-}
+func (r *replica) logFile() string { return logFile(r.logs, replicaID(r.name)) }
+
+// logFile is named by the replica's id, so that no two versions share one: 1 of a-b is not b-1 of a.
+func logFile(folder, id string) string { return filepath.Join(folder, id+".log") }
 
 // restart starts the container's process anew.
 func (r *replica) restart() {

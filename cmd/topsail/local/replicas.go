@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
@@ -15,6 +17,7 @@ import (
 	"github.com/topsail-serving/topsail/gateway/route"
 	"github.com/topsail-serving/topsail/internal/adapter/nvidia"
 	"github.com/topsail-serving/topsail/internal/process"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/web/api"
 )
 
@@ -136,6 +139,26 @@ func (r replicas) Drain(_ context.Context, id string) error {
 	return nil
 }
 
+// Ended implements api.Replicas: the log of a replica stays when it ends, and the next one of its name adds to it.
+func (r replicas) Ended(_ context.Context, id string) (serving.ModelID, error) {
+	version, ok := versionIn(id)
+	if !ok {
+		return serving.ModelID{}, api.ErrNoReplica
+	}
+	if _, err := os.Stat(logFile(r.fleet.logs(), id)); err != nil {
+		return serving.ModelID{}, api.ErrNoReplica
+	}
+	return version, nil
+}
+
+// versionIn is the version in the id of a replica. What is not one never names a file.
+func versionIn(id string) (version serving.ModelID, ok bool) {
+	name, index, _ := strings.Cut(id, "~")
+	version.Model, version.Version, _ = strings.Cut(name, ":")
+	_, err := strconv.ParseUint(index, 10, 16)
+	return version, errors.Join(serving.CheckModelName(version.Model), serving.CheckVersion(version.Version), err) == nil
+}
+
 // Logs implements api.Replicas.
 func (r replicas) Logs(ctx context.Context, id string, query api.LogQuery) (io.ReadCloser, error) {
 	for _, m := range r.fleet.members() {
@@ -143,5 +166,8 @@ func (r replicas) Logs(ctx context.Context, id string, query api.LogQuery) (io.R
 			return process.OpenLog(ctx, m.logFile(), query.Lines, query.Follow)
 		}
 	}
-	return nil, r.elsewhere(id)
+	if _, err := r.Ended(ctx, id); err != nil {
+		return nil, r.elsewhere(id)
+	}
+	return process.OpenLog(ctx, logFile(r.fleet.logs(), id), query.Lines, false)
 }

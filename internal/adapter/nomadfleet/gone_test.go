@@ -120,3 +120,53 @@ func TestReplicaWithoutANode(t *testing.T) {
 		}
 	})
 }
+
+// TestVersionOfAReplicaThatEnded: it is known until Nomad collects it, and never of what is not ours.
+func TestVersionOfAReplicaThatEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newFakeNomad(t)
+		f := n.fleet("")
+		must(t, f, 1, 0)
+		id := n.only(f).ID
+		change := func(change func(*api.AllocationListStub)) {
+			n.set(func() { change(n.jobs[jobs.ID(asked.ModelID)].allocs[0]) })
+		}
+		change(func(a *api.AllocationListStub) {
+			a.DesiredStatus, a.ClientStatus = api.AllocDesiredStatusStop, api.AllocClientStatusComplete
+		})
+		if got, err := f.VersionOf(t.Context(), id); err != nil || got != asked.ModelID {
+			t.Errorf("got %v, error %v; want %v", got, err, asked.ModelID)
+		}
+		for what, foreign := range map[string]func(*api.AllocationListStub){
+			"another group":     func(a *api.AllocationListStub) { a.TaskGroup = "other" },
+			"another namespace": func(a *api.AllocationListStub) { a.Namespace = "other" },
+		} {
+			before := api.AllocationListStub{}
+			change(func(a *api.AllocationListStub) { before = *a; foreign(a) })
+			for call, do := range map[string]func() error{
+				"its version": func() error { _, err := f.VersionOf(t.Context(), id); return err },
+				"its logs":    func() error { _, err := f.Logs(t.Context(), id, LogQuery{}); return err },
+			} {
+				if err := do(); !errors.Is(err, ErrNoReplica) {
+					t.Errorf("%s, of %s: %v", call, what, err)
+				}
+			}
+			change(func(a *api.AllocationListStub) { *a = before })
+		}
+		for _, id := range []string{"", id[:35], "../job/topsail-m-12345678/aaaaaaaaaaaa", strings.Repeat("/", 36)} {
+			if _, err := f.VersionOf(t.Context(), id); !errors.Is(err, ErrNoReplica) {
+				t.Errorf("%q: %v", id, err)
+			}
+		}
+		n.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasPrefix(r.URL.Path, "/v1/client/fs/logs/") {
+				http.Error(w, "Unknown allocation \""+id+"\"", http.StatusNotFound)
+				return true
+			}
+			return false
+		})
+		if _, err := f.Logs(t.Context(), id, LogQuery{}); !errors.Is(err, ErrNoReplica) {
+			t.Errorf("logs that its node has collected: %v", err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -19,7 +20,7 @@ type LogQuery struct {
 	Follow bool   // until the replica ends, or ctx
 }
 
-// Logs is the output of a task of a replica. The caller closes it.
+// Logs is the output of a task of a replica, or of one that has ended, while Nomad keeps it. The caller closes it.
 func (f *Fleet) Logs(ctx context.Context, replica string, query LogQuery) (io.ReadCloser, error) {
 	alloc, err := f.allocation(ctx, replica)
 	if err != nil {
@@ -42,7 +43,10 @@ func (f *Fleet) Logs(ctx context.Context, replica string, query LogQuery) (io.Re
 		q := (&api.QueryOptions{AuthToken: token, Params: params}).WithContext(ctx)
 		return f.client.Raw().Response("/v1/client/fs/logs/"+alloc.ID, q)
 	})
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(said(err), "Unknown allocation"): // its node has collected it
+		return nil, ErrNoReplica
+	case err != nil:
 		return nil, fmt.Errorf("logs of replica %.8s: %s", alloc.ID, said(err))
 	}
 	return body, nil

@@ -121,7 +121,7 @@ func (n *fakeNomad) handler() http.Handler {
 		"GET /v1/allocations":                       inJobs(n, allocs),
 		"GET /v1/deployments":                       inJobs(n, deployments),
 		"GET /v1/evaluations":                       inJobs(n, evaluations),
-		"GET /v1/allocation/{alloc}":                ofAlloc(n, func(*api.AllocationListStub) error { return nil }),
+		"GET /v1/allocation/{alloc}":                n.info,
 		"PUT /v1/allocation/{alloc}/stop":           ofAlloc(n, func(a *api.AllocationListStub) error { stop(a); return nil }),
 		"PUT /v1/client/allocation/{alloc}/restart": ofAlloc(n, restart),
 		"GET /v1/status/leader":                     always("127.0.0.1:4647"),
@@ -240,6 +240,20 @@ func ofAlloc(n *fakeNomad, do func(*api.AllocationListStub) error) endpoint {
 		}
 		return nil, refusal{http.StatusNotFound, "alloc not found"}
 	}
+}
+
+// info is an allocation with its job, whether it has ended or not.
+func (n *fakeNomad) info(r *http.Request) (any, error) {
+	found, err := ofAlloc(n, func(*api.AllocationListStub) error { return nil })(r)
+	if err != nil {
+		return nil, err
+	}
+	stub := found.(*api.AllocationListStub)
+	a := api.Allocation{ID: stub.ID, Namespace: stub.Namespace, JobID: stub.JobID, TaskGroup: stub.TaskGroup, NodeName: stub.NodeName}
+	if j := n.jobs[stub.JobID]; j != nil {
+		a.Job = j.present()
+	}
+	return a, nil
 }
 
 func (n *fakeNomad) list(r *http.Request) (any, error) {

@@ -191,7 +191,7 @@ func (n *fakeNomad) placed() (count int) {
 
 func (n *fakeNomad) place(j *fakeJob, now time.Time) *api.AllocationListStub {
 	a := &api.AllocationListStub{
-		ID: n.uuid(), JobID: *j.present().ID, JobVersion: *j.present().Version, TaskGroup: jobs.Group, NodeName: "node", CreateTime: now.UnixNano(),
+		ID: n.uuid(), Namespace: api.DefaultNamespace, JobID: *j.present().ID, JobVersion: *j.present().Version, TaskGroup: jobs.Group, NodeName: "node", CreateTime: now.UnixNano(),
 		DesiredStatus: api.AllocDesiredStatusRun, ClientStatus: api.AllocClientStatusPending, ClientDescription: "No tasks have started",
 	}
 	j.allocs = append(j.allocs, a)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/topsail-serving/topsail/jobs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // Replica is an allocation of a version's job.
@@ -162,9 +164,24 @@ func (f *Fleet) Drain(ctx context.Context, replica string) error {
 // ErrNoReplica says that there is no replica of this id.
 var ErrNoReplica = errors.New("the replica does not exist: see the list of replicas")
 
-// allocation finds a replica of ours.
+// VersionOf is the version of a replica, or of one that has ended and that Nomad still knows.
+func (f *Fleet) VersionOf(ctx context.Context, replica string) (serving.ModelID, error) {
+	alloc, err := f.allocation(ctx, replica)
+	switch {
+	case err != nil:
+		return serving.ModelID{}, err
+	case alloc.Job == nil:
+		return serving.ModelID{}, ErrNoReplica
+	}
+	return serving.ModelID{Model: alloc.Job.Meta[jobs.MetaModel], Version: alloc.Job.Meta[jobs.MetaVersion]}, nil
+}
+
+// allocationID is a UUID. Nomad takes beginnings of one for an error of its own, and ids come from clients.
+var allocationID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// allocation finds a replica of ours, also one that has ended, until Nomad collects it.
 func (f *Fleet) allocation(ctx context.Context, id string) (*api.Allocation, error) {
-	if len(id) != 36 { // a UUID; Nomad takes beginnings of one for an error of its own
+	if !allocationID.MatchString(id) {
 		return nil, ErrNoReplica
 	}
 	alloc, err := read(ctx, f, func(q *api.QueryOptions) (*api.Allocation, *api.QueryMeta, error) {
@@ -177,6 +194,8 @@ func (f *Fleet) allocation(ctx context.Context, id string) (*api.Allocation, err
 		return nil, fmt.Errorf("replica %.8s: %s", id, said(err))
 	case !strings.HasPrefix(alloc.JobID, jobs.Prefix) || alloc.TaskGroup != jobs.Group:
 		return nil, ErrNoReplica // another job's
+	case alloc.Namespace != cmp.Or(f.settings.Namespace, api.DefaultNamespace): // Nomad finds those of all namespaces
+		return nil, ErrNoReplica
 	}
 	return alloc, nil
 }

@@ -103,6 +103,7 @@ func session() []request {
 		{"restartReplica", "/replicas/r1/restart", "", 202, nil},
 		{"drainReplica", "/replicas/r1/drain", "", 202, nil},
 		{"readLogs", "/replicas/r1/logs?lines=5", "", 200, nil},
+		{"readLogs", "/replicas/r0/logs?stage=rank", "", 200, nil},
 		{"listDecisions", "/decisions?model=m&version=1&limit=5", "", 200, nil},
 		{"getScheduler", "/scheduler", "", 200, nil},
 		{"getCluster", "/cluster", "", 200, nil},

@@ -67,6 +67,13 @@ func (outside) Replicas() []api.Replica {
 func (outside) Restart(context.Context, string) error { return nil }
 func (outside) Drain(context.Context, string) error   { return nil }
 
+func (outside) Ended(_ context.Context, id string) (serving.ModelID, error) {
+	if id == "r0" {
+		return serving.ModelID{Model: "m", Version: "1"}, nil
+	}
+	return serving.ModelID{}, api.ErrNoReplica
+}
+
 func (outside) Logs(context.Context, string, api.LogQuery) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("a line\n")), nil
 }
