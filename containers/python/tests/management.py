@@ -15,7 +15,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import contract
 from contract import Breach
@@ -611,7 +611,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         if path.endswith("/logs"):
-            self.wfile.write(b"loading\nr\xc3\xa9ady\n")
+            stage = parse_qs(urlsplit(self.path).query).get("stage", [""])[0]
+            self.wfile.write(f"[{stage}/0] loading\n".encode() if stage else b"loading\nr\xc3\xa9ady\n")
             if "follow=true" not in self.path:
                 return
         else:

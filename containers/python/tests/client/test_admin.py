@@ -144,6 +144,7 @@ def test_replicas(client, wine):
     client.replicas.restart(replica)
     client.replicas.drain("forest-1-0")
     assert list(client.replicas.logs(replica, lines=0)) == ["loading", "réady"]
+    assert list(client.replicas.logs("forest-1-9", stage="rank")) == ["[rank/0] loading"]
 
 
 def test_artifacts(client, management):

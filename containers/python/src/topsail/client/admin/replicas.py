@@ -39,13 +39,15 @@ class Replicas(Resource):
         follow: bool = False,
         lines: int | None = None,
         stream: str | None = None,
+        stage: str | None = None,
         idle: float | None = None,
         timeout: float | None = None,
     ) -> Items[str]:
         """The last `lines` lines of its output, 100 if not said. With `follow` also what comes, until the iterator is
         closed, the replica is gone, or nothing has come for `idle` seconds. On a cluster `stream` is stdout, stderr or
-        sidecar."""
-        query = call.asked({"follow": follow, "lines": lines, "stream": stream})
+        sidecar. With `stage`, only the lines of the workers of this stage, among the last 10,000 lines; with `follow`,
+        too, among the last `lines` lines. Replicas that are gone have logs as long as they are kept."""
+        query = call.asked({"follow": follow, "lines": lines, "stream": stream, "stage": stage})
         path = _path(replica, "logs") + query
         wait = idle if follow else idle or 10.0
         return self._admin.flow(path, "text/plain", lambda: _text, wait, timeout)
