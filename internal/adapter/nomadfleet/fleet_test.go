@@ -15,6 +15,7 @@ import (
 
 	"github.com/topsail-serving/topsail/jobs"
 	"github.com/topsail-serving/topsail/serving"
+	"github.com/topsail-serving/topsail/test/wait"
 )
 
 const waitFor = 30 * time.Second
@@ -111,6 +112,22 @@ func TestSecretsAndLogs(t *testing.T) {
 	}
 	if _, err := f.Logs(t.Context(), replica, LogQuery{Task: "x"}); err == nil {
 		t.Error("the logs of a task that is not there")
+	}
+	job := await(t, f, v.ModelID, "known", func(serving.Job) bool { return true })
+	if err := f.Remove(t.Context(), v.ModelID, serving.JobChange{Index: job.Index}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "its end", func() bool { return len(replicasOf(t, f, v.ModelID)) == 0 })
+	if got, err := f.VersionOf(t.Context(), replica); err != nil || got != v.ModelID {
+		t.Errorf("a replica that ended was of %v, error %v", got, err)
+	}
+	ended, err := f.Logs(t.Context(), replica, LogQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ended.Close()
+	if got, err := io.ReadAll(ended); err != nil || string(got) != secret+"\n" {
+		t.Errorf("logs of a replica that ended: %q, error %v", got, err)
 	}
 }
 
