@@ -54,6 +54,9 @@ type nothing struct{}
 func (nothing) Replicas() []api.Replica               { return nil }
 func (nothing) Restart(context.Context, string) error { return api.ErrNoReplica }
 func (nothing) Drain(context.Context, string) error   { return api.ErrNoReplica }
+func (nothing) Ended(context.Context, string) (serving.ModelID, error) {
+	return serving.ModelID{}, api.ErrNoReplica
+}
 func (nothing) Logs(context.Context, string, api.LogQuery) (io.ReadCloser, error) {
 	return nil, api.ErrNoReplica
 }
