@@ -44,16 +44,14 @@ func (t *transaction) run(ctx context.Context) error {
 	if err := t.add(ctx); err != nil {
 		return t.judge(t.abort(ctx, err))
 	}
-	committed := make(chan error, 1)
-	go func() { committed <- t.commitOffsets(ctx) }()
-	failed := produce(ctx, t.client, t.messages)
-	notCommitted := <-committed
-	if failed != nil {
-		t.fail() // the client cannot tell what of it is in the transaction
-		return t.judge(failed)
+	// One after the other: a broker that is asked for both at a time verifies the transaction for each, may refuse one because of
+	// the other, and the client tries that again after a quarter of a second.
+	if err := t.commitOffsets(ctx); err != nil {
+		return t.judge(t.abort(ctx, err))
 	}
-	if notCommitted != nil {
-		return t.judge(t.abort(ctx, notCommitted))
+	if err := produce(ctx, t.client, t.messages); err != nil {
+		t.fail() // the client cannot tell what of it is in the transaction
+		return t.judge(err)
 	}
 	return t.commitAll(ctx)
 }
