@@ -1,6 +1,7 @@
 """Pipelines inside one program: real processes, which import this file."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import time
@@ -55,6 +56,14 @@ def dies_once(xs):
             open(x, "w").close()
             os._exit(3)
     return ["second" for x in xs]
+
+
+class LoadsLong:
+    def setup(self):
+        time.sleep(60)
+
+    def predict(self, xs):
+        return xs
 
 
 class Unloadable:
@@ -141,6 +150,32 @@ def test_a_worker_that_dies(tmp_path):
     asyncio.run(run())
     mark = str(tmp_path / "died")
     assert asyncio.run(ask(pipeline(dies_once, idempotent=True), [mark])) == ["second"]
+
+
+def test_a_worker_that_dies_before_a_full_queue(tmp_path):
+    marks = [str(tmp_path / str(i)) for i in range(4)]
+    p = pipeline(dies_once, idempotent=True)
+    assert asyncio.run(ask(p, marks, max_queue_size=1)) == ["second"] * 4
+
+
+def test_no_process_is_left():
+    """Neither where a worker is being started again when the pipeline ends, nor where its start is not waited for."""
+
+    async def dies():
+        async with pipeline(judge).serve() as service:
+            with pytest.raises(topsail.StageError):
+                await service.predict(-1)
+        with pytest.raises(topsail.StageError, match="the pipeline has ended"):
+            await service.predict(1)
+
+    async def hurries():
+        await asyncio.wait_for(ask(pipeline(LoadsLong), [1]), 1)
+
+    asyncio.run(dies())
+    assert multiprocessing.active_children() == []
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(hurries())
+    assert multiprocessing.active_children() == []
 
 
 def test_a_stage_that_cannot_be_loaded():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ...backoff import Backoff
@@ -32,21 +34,13 @@ class CrewWorker:
         self._name = f"{stage.name}/{index}"
         self._cpus = {stage.cpus[index % len(stage.cpus)]} if stage.cpus else usable_cpus()
         self._backoff = Backoff()
-        self._ended = False
+        self._lock = threading.Lock()  # of what follows
+        self._process: BaseProcess | None = None
+        self._ended = threading.Event()
 
     def start(self) -> None:
         """Returns when the stage is loaded. It raises StageError."""
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_work, args=(theirs, self.stage, self._cpus), name=f"topsail-{self._name}", daemon=True
-        )
-        try:
-            self._process.start()
-        except Exception as e:  # whatever pickle says of what the user has written
-            raise StageError(f"stage {self.stage.name!r} cannot be given to a process: {e}") from e
-        finally:
-            theirs.close()
+        self._connection = self._spawn()
         self._began = time.monotonic()
         try:
             failure = self._connection.recv()
@@ -54,6 +48,22 @@ class CrewWorker:
             failure = self._how()
         if failure:
             raise StageError(f"stage {self.stage.name!r} cannot be loaded: {failure}")
+
+    def _spawn(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=_work, args=(theirs, self.stage, self._cpus), name=f"topsail-{self._name}", daemon=True
+        )
+        with self._lock, theirs:
+            if self._ended.is_set():
+                raise StageError("the pipeline has ended")
+            try:
+                process.start()
+            except Exception as e:  # whatever pickle says of what the user has written
+                raise StageError(f"stage {self.stage.name!r} cannot be given to a process: {e}") from e
+            self._process = process
+        return ours
 
     def run(self, payloads: Sequence[list[Value]]) -> list[Entry]:
         """What becomes of a batch. It raises StageError when the process ends meanwhile."""
@@ -65,26 +75,30 @@ class CrewWorker:
 
     def start_again(self) -> None:
         """Starts it in the place of one that has ended, again and again, until it is loaded or the crew ends."""
-        while not self._ended:
-            self._backoff.lived(time.monotonic() - self._began)
-            time.sleep(self._backoff.next())
+        self._backoff.lived(time.monotonic() - self._began)
+        while not self._ended.wait(self._backoff.next()):
             with suppress(StageError):
                 return self.start()
 
     def end(self) -> None:
-        """Ends the process, and with it what waits for it."""
-        self._ended = True
-        if self._process.pid is None:  # it could not be started
+        """Ends the process, and with it what waits for it. No other one is started."""
+        with self._lock:
+            self._ended.set()
+            process = self._process
+        if process is None:  # none could be started
             return
-        self._process.terminate()
-        self._process.join(_END)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        process.terminate()
+        process.join(_END)
+        if process.is_alive():
+            process.kill()
+            process.join()
 
     def _how(self) -> str:
-        self._process.join(_END)
-        code = self._process.exitcode
+        process = self._process
+        if process is None:
+            return "it was not started"
+        process.join(_END)
+        code = process.exitcode
         return f"exit status {code}" if code is None or code >= 0 else f"killed by signal {-code}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,7 @@ class PipelineService:
         self._stages, self._cpus, self._most = stages, set(cpus), max_queue_size
         self._taking = {name: [s for s in stages if name in s.sources] for name in (INPUT, *(s.name for s in stages))}
         self._workers = [CrewWorker(s, i) for s in stages for i in range(s.workers)]
+        self._ended = False
 
     async def __aenter__(self) -> PipelineService:
         """Returns when all workers are loaded. It raises StageError."""
@@ -51,25 +52,29 @@ class PipelineService:
         }
         self._flying: set[_Query] = set()
         self._threads = ThreadPoolExecutor(len(self._workers), "topsail-pipeline")
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         if self._cpus:
             self._cpus_before = usable_cpus()
             os.sched_setaffinity(0, self._cpus)
-        started = await asyncio.gather(*(self._in_thread(w.start) for w in self._workers), return_exceptions=True)
-        if failed := next((e for e in started if isinstance(e, BaseException)), None):
+        try:
+            await asyncio.gather(*(self._in_thread(w.start) for w in self._workers))
+        except BaseException:  # also of who does not want to wait any more
             await self.__aexit__(None, None, None)
-            raise failed
-        self._tasks = [asyncio.create_task(self._feed(w)) for w in self._workers]
+            raise
+        for worker in self._workers:
+            self._begin(self._feed(worker))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the workers. What is on its way fails."""
-        for task in self._tasks:
+        self._ended = True
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
         await asyncio.gather(*(asyncio.to_thread(w.end) for w in self._workers))
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._threads.shutdown()
         while self._flying:
             self._give_up()
@@ -92,6 +97,8 @@ class PipelineService:
         It raises what ended the query, with the name of the stage: topsail.Error, BadInput, Drop, or StageError when
         the process of a worker ended.
         """
+        if self._ended:
+            raise StageError("the pipeline has ended")
         query = _Query()
         self._flying.add(query)
         try:
@@ -107,6 +114,12 @@ class PipelineService:
         for stage in complete:
             await self._queues[stage.name].put(query)
 
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Has work go on beside the caller's, until the pipeline ends."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _feed(self, worker: CrewWorker) -> None:
         """Gives a worker one batch after the other."""
         while True:
@@ -114,7 +127,7 @@ class PipelineService:
             try:
                 entries = await self._in_thread(worker.run, _payloads(worker.stage, batch))
             except StageError as e:
-                await self._failed(worker.stage, batch, e)
+                self._failed(worker.stage, batch, e)
                 await self._in_thread(worker.start_again)
                 continue
             for query, entry in zip(batch, entries, strict=False):  # without what fills a batch up
@@ -154,11 +167,11 @@ class PipelineService:
         else:
             await self._pass_on(query, stage.name, entry.values)
 
-    async def _failed(self, stage: Stage, batch: Sequence[_Query], why: StageError) -> None:
+    def _failed(self, stage: Stage, batch: Sequence[_Query], why: StageError) -> None:
         for query in batch:
             if stage.idempotent and stage.name not in query.again:
                 query.again.add(stage.name)
-                await self._queues[stage.name].put(query)
+                self._begin(self._queues[stage.name].put(query))  # which may be full, and the caller takes from it
             elif not query.answer.done():
                 query.answer.set_exception(StageError(f"stage {stage.name}: {why}"))
 
