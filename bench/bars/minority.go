@@ -35,43 +35,53 @@ def predict(inputs):
 // minority measures how long the others take when a few records take long, from producing a record to
 // reading its committed result. Everything is as a user runs it: local mode, four replicas in Python.
 func minority(ctx context.Context, b *bench) (figures []figure, err error) {
+	return b.onBrokers(ctx, []string{"none", "key"}, b.minority, func(broker, order string, runs []recordTimes) []figure {
+		p50, p99 := atMost(5), atMost(100)
+		if order == "key" {
+			p50, p99 = atMost(50), bar{}
+		}
+		return []figure{
+			sampled(fmt.Sprintf("in %s, order %s: p50 of the others", broker, order), ms, p50, runs, recordTimes.median),
+			sampled("… p99", ms, p99, runs, recordTimes.p99),
+		}
+	})
+}
+
+// onBrokers has each broker do each variant of a case, as many times as the bench has runs.
+func (b *bench) onBrokers(ctx context.Context, variants []string, once func(context.Context, *streamBroker, string) (recordTimes, error), of func(broker, variant string, runs []recordTimes) []figure) (figures []figure, err error) {
 	brokers, stop, err := b.brokers(ctx)
 	defer stop()
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range brokers {
-		for _, order := range []string{"none", "key"} {
-			var runs []minorityRun
+		for _, variant := range variants {
+			var runs []recordTimes
 			for range b.Runs {
-				run, err := b.minority(ctx, one, order)
+				run, err := once(ctx, one, variant)
 				if err != nil {
-					return nil, fmt.Errorf("%s, order %s: %w", one.name, order, err)
+					return nil, fmt.Errorf("%s, %s: %w", one.name, variant, err)
 				}
-				b.say("  %-6s order %-5s p50 %6.2f ms, p90 %7.2f ms, p99 %8.2f ms", one.name, order, run.quantile(0.5), run.quantile(0.9), run.quantile(0.99))
+				b.say("  %-6s %-16s p50 %6.2f ms, p90 %7.2f ms, p99 %8.2f ms", one.name, variant, run.median(), run.quantile(0.9), run.p99())
 				runs = append(runs, run)
 			}
-			p50, p99 := atMost(5), atMost(100)
-			if order == "key" {
-				p50, p99 = atMost(50), bar{}
-			}
-			what := fmt.Sprintf("in %s, order %s: ", one.name, order)
-			figures = append(figures,
-				sampled(what+"p50 of the others", ms, p50, runs, func(r minorityRun) float64 { return r.quantile(0.5) }),
-				sampled("… p99", ms, p99, runs, func(r minorityRun) float64 { return r.quantile(0.99) }))
+			figures = append(figures, of(one.name, variant, runs)...)
 		}
 	}
 	return figures, nil
 }
 
-// minorityRun is how long the records took that count, in order.
-type minorityRun []time.Duration
+// recordTimes is how long the records took that count, in order.
+type recordTimes []time.Duration
 
-func (r minorityRun) quantile(q float64) float64 {
+func (r recordTimes) quantile(q float64) float64 {
 	return float64(r[min(int(q*float64(len(r))), len(r)-1)]) / float64(time.Millisecond)
 }
 
-func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (run minorityRun, err error) {
+func (r recordTimes) median() float64 { return r.quantile(0.5) }
+func (r recordTimes) p99() float64    { return r.quantile(0.99) }
+
+func (b *bench) minority(ctx context.Context, s *streamBroker, order string) (run recordTimes, err error) {
 	defer b.family.stop()
 	s.runs++
 	prefix := fmt.Sprintf("minority%d.", s.runs) // also of the group: a member that was killed stays in it for a while

@@ -33,31 +33,15 @@ def stalls(inputs):
 
 // within measures how long records take of an app that waits at most 100 ms for its models, of which one stalls.
 func within(ctx context.Context, b *bench) (figures []figure, err error) {
-	brokers, stop, err := b.brokers(ctx)
-	defer stop()
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range brokers {
-		for _, kind := range []string{"guaranteed", "best", "vote", "first_acceptable"} {
-			var runs []minorityRun
-			for range b.Runs {
-				run, err := b.within(ctx, s, kind)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", s.name, kind, err)
-				}
-				b.say("  %-6s %-16s p50 %6.2f ms, p90 %7.2f ms, p99 %8.2f ms", s.name, kind, run.quantile(0.5), run.quantile(0.9), run.quantile(0.99))
-				runs = append(runs, run)
-			}
-			figures = append(figures,
-				sampled(fmt.Sprintf("in %s, %s within 100 ms: p50", s.name, kind), ms, bar{}, runs, func(r minorityRun) float64 { return r.quantile(0.5) }),
-				sampled("… p99", ms, atMost(110), runs, func(r minorityRun) float64 { return r.quantile(0.99) }))
+	return b.onBrokers(ctx, []string{"guaranteed", "best", "vote", "first_acceptable"}, b.within, func(broker, kind string, runs []recordTimes) []figure {
+		return []figure{
+			sampled(fmt.Sprintf("in %s, %s within 100 ms: p50", broker, kind), ms, bar{}, runs, recordTimes.median),
+			sampled("… p99", ms, atMost(110), runs, recordTimes.p99),
 		}
-	}
-	return figures, nil
+	})
 }
 
-func (b *bench) within(ctx context.Context, s *streamBroker, kind string) (run minorityRun, err error) {
+func (b *bench) within(ctx context.Context, s *streamBroker, kind string) (run recordTimes, err error) {
 	defer b.family.stop()
 	s.runs++
 	prefix := fmt.Sprintf("within%d.", s.runs)

@@ -24,8 +24,8 @@ type Descriptor struct {
 	Options      map[string]string // of the bundles of these
 }
 
-// problem is what is wrong with the descriptors of a job, or nil.
-func problem(all []Descriptor) error {
+// checkDescriptors says what is wrong with the descriptors of a job, or nil.
+func checkDescriptors(all []Descriptor) error {
 	for i, d := range all {
 		if slices.ContainsFunc(all[:i], func(before Descriptor) bool { return before.DataType == d.DataType }) {
 			return fmt.Errorf("the data_type %q is there twice", d.DataType)

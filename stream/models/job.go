@@ -106,7 +106,7 @@ func (c *Config) Check() error {
 	if err := checkKinds(c.Kinds); err != nil {
 		errs = append(errs, fmt.Errorf("model stream %q: %w", c.Name, err))
 	}
-	if err := problem(c.Descriptors); err != nil {
+	if err := checkDescriptors(c.Descriptors); err != nil {
 		wrong("descriptor: %w", err)
 	}
 	if c.Python != "" {

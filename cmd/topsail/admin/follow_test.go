@@ -40,8 +40,10 @@ func TestLogs(t *testing.T) {
 		t.Errorf("a long line: %d bytes, %s", len(r.out), r.err)
 	}
 	f.answer("GET /api/v1/replicas/gone/logs?lines=100&stage=rank", answer{status: 200, body: "[rank/0] its end\n"})
-	if r := f.run(t, "replica", "logs", "gone", "--stage", "rank"); r.status != 0 || r.out != "[rank/0] its end\n" {
-		t.Errorf("%+v", r)
+	for _, command := range [][]string{{"replica", "logs"}, {"logs"}} {
+		if r := f.run(t, append(command, "gone", "--stage", "rank")...); r.status != 0 || r.out != "[rank/0] its end\n" {
+			t.Errorf("%v: %+v", command, r)
+		}
 	}
 }
 

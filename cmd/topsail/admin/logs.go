@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,10 +29,15 @@ const (
 	defaultLines = 100
 )
 
+// goneLogs is for the help of commands that print the output of replicas.
+const goneLogs = "Replicas that are gone work, too, by their ids, as long as\n" +
+	"their logs are kept: in local mode until their files are deleted, and on a cluster until Nomad collects their allocations."
+
 func logsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "logs REPLICA|MODEL[:VERSION]",
 		Short:             "Print the output of a replica, or of all replicas of a model",
+		Long:              "Print the output of a replica, or of all replicas of a model. " + goneLogs,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: complete(logNames),
 		Example:           "  topsail logs -f wine-forest:2",
@@ -42,7 +48,11 @@ func logsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return k.logs(replicas)
+		err = k.logs(replicas)
+		if p := (*apiclient.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusNotFound {
+			p.Detail = fmt.Sprintf("there is no replica %q, and no output of one that is gone: see `topsail replica list`", k.args[0])
+		}
+		return err
 	})
 }
 
@@ -59,8 +69,8 @@ func logFlags(c *cobra.Command) {
 	c.Flags().String("stage", "", "of this stage's workers only, among the last 10,000 lines")
 }
 
-// meant are the replicas that a name is for: the one of that id, or those of a model or
-// of one of its versions.
+// meant are the replicas that a name is for: the one of that id, which may be gone, or those of a model or of one of
+// its versions.
 func (k *call) meant(name string) ([]api.Replica, error) {
 	all, _, err := items[api.Replica](k, 0, nil, "replicas")
 	if err != nil {
@@ -78,7 +88,7 @@ func (k *call) meant(name string) ([]api.Replica, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, &apiclient.Problem{Status: 404, Detail: fmt.Sprintf("no replica %q is running: see `topsail replica list`", name)}
+		return []api.Replica{{ID: name}}, nil // its output may still be kept
 	case len(found) > maxFollowed:
 		return nil, fmt.Errorf("%s has %d replicas, and at most %d can be read at a time: name one from `topsail replica list`", name, len(found), maxFollowed)
 	}

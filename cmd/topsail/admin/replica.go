@@ -20,8 +20,7 @@ func replicaCommand() *cobra.Command {
 		return read(k, k.replicaTable, nil, "replicas", k.args[0])
 	})
 	logs := takes("logs REPLICA", "Print the output of a replica", replicaNames)
-	logs.Long = "Print the output of a replica. Replicas that are gone work, too, as long as their logs are kept: in local mode\n" +
-		"until their files are deleted, and on a cluster until Nomad collects their allocations."
+	logs.Long = "Print the output of a replica. " + goneLogs
 	logFlags(logs)
 	return noun(&cobra.Command{Use: "replica", Short: "Replicas: the processes that run versions"},
 		verb(list, listReplicas), get,
