@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,15 +13,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/topsail-serving/topsail/test/pipes"
 	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
 )
 
 // served is a listener that serves until the test ends.
 type served struct {
-	addr    string
+	dialer  func() (net.Conn, error)
 	metrics *Registry
 	log     *bytes.Buffer // may be read when nobody connects any more
 }
@@ -29,7 +32,12 @@ func serveListener(t *testing.T, limit int, h http.HandlerFunc) *served {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &served{addr: ln.Addr().String(), metrics: NewRegistry(), log: &bytes.Buffer{}}
+	return serveOn(t, ln, func() (net.Conn, error) { return net.Dial("tcp", ln.Addr().String()) }, limit, h)
+}
+
+func serveOn(t *testing.T, ln net.Listener, dial func() (net.Conn, error), limit int, h http.HandlerFunc) *served {
+	t.Helper()
+	s := &served{dialer: dial, metrics: NewRegistry(), log: &bytes.Buffer{}}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -47,7 +55,7 @@ func serveListener(t *testing.T, limit int, h http.HandlerFunc) *served {
 
 func (s *served) dial(t *testing.T) *wire {
 	t.Helper()
-	c, err := net.Dial("tcp", s.addr)
+	c, err := s.dialer()
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
@@ -85,33 +93,36 @@ func ok(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 // Beyond the limit, what has waited longest is closed, be it that it was answered before or
 // that it never asked. One that asks again has not waited long.
 func TestTheLongestWaitingIsClosed(t *testing.T) {
-	t.Parallel()
-	s := serveListener(t, 3, ok)
-	old, silent, again := s.dial(t), s.dial(t), s.dial(t)
-	for _, w := range []*wire{old, again} {
-		if got := w.ask(t, "/"); got != http.StatusOK {
-			t.Fatalf("got %d", got)
+	synctest.Test(t, func(t *testing.T) {
+		var network pipes.Network
+		ln := network.Listen()
+		s := serveOn(t, ln, func() (net.Conn, error) { return network.Dial(t.Context(), ln.Addr().String()) }, 3, ok)
+		ask := func(w *wire, who string) {
+			t.Helper()
+			if got := w.ask(t, "/"); got != http.StatusOK {
+				t.Errorf("%s gets %d", who, got)
+			}
+			time.Sleep(time.Millisecond) // by then it waits again
 		}
-	}
-	// silent came before the others had been answered.
-	for _, longest := range []*wire{silent, old} {
-		again.ask(t, "/")
-		if got := s.dial(t).ask(t, "/"); got != http.StatusOK {
-			t.Errorf("a new one gets %d", got)
+		old, silent, again := s.dial(t), s.dial(t), s.dial(t)
+		time.Sleep(time.Millisecond)
+		ask(old, "the first one")
+		ask(again, "the third one")
+		for _, longest := range []*wire{silent, old} {
+			ask(again, "one that asks often")
+			ask(s.dial(t), "a new one")
+			if _, err := longest.read.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("what waited longest: %v", err)
+			}
 		}
-		if _, err := longest.read.ReadByte(); err == nil {
-			t.Error("what waited longest is open")
+		ask(again, "one that asks often")
+		if idle, full := s.closed(t, "idle"), s.closed(t, "full"); idle != 2 || full != 0 {
+			t.Errorf("%d idle ones and %d others were closed", idle, full)
 		}
-	}
-	if got := again.ask(t, "/"); got != http.StatusOK {
-		t.Errorf("one that asks often gets %d", got)
-	}
-	if idle, full := s.closed(t, "idle"), s.closed(t, "full"); idle != 2 || full != 0 {
-		t.Errorf("%d idle ones and %d others were closed", idle, full)
-	}
-	if n := strings.Count(s.log.String(), "\n"); n != 1 || !strings.Contains(s.log.String(), "listener=management") {
-		t.Errorf("log: %s", s.log)
-	}
+		if n := strings.Count(s.log.String(), "\n"); n != 1 || !strings.Contains(s.log.String(), "listener=management") {
+			t.Errorf("log: %s", s.log)
+		}
+	})
 }
 
 // What is closed is counted from the start, so that rules and charts find it.

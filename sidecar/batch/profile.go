@@ -87,7 +87,7 @@ func (p *Profile) Observe(of queue.Load, took time.Duration, now time.Time) bool
 	p.inputs.observe(n, t)
 	p.bytes.observe(bytes, t)
 	p.averaged = min(p.averaged+n, meanOver)
-	p.mean += (bytes - n*p.mean) / max(p.averaged, n)
+	p.mean = max(0, p.mean+(bytes-n*p.mean)/max(p.averaged, n)) // rounded, it may be just below
 	line := &Line{Line: queue.Line{Slope: p.inputs.slope, Base: p.inputs.base, Dev: p.inputs.dev}, bytes: p.mean}
 	if closer := p.inputs.dev - p.bytes.dev; p.bytes.sx > 0 && closer > closerBy*p.inputs.dev && closer > closerOf*p.bytes.st/p.bytes.s {
 		line.Line = queue.Line{Slope: p.bytes.slope * p.mean, Base: p.bytes.base, Dev: p.bytes.dev, Mean: p.mean}

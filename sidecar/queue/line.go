@@ -41,12 +41,17 @@ func (l *Line) Amount(of Load) float64 {
 
 // Took estimates the time of a batch of so many usual inputs; 0 when nothing is known.
 func (l *Line) Took(amount float64) time.Duration {
-	return time.Duration((l.Base + l.Slope*amount) * float64(time.Second))
+	return duration(l.Base + l.Slope*amount)
 }
 
 // Within is a time that it rarely exceeds: the estimate and twice the mean deviation from it.
 func (l *Line) Within(amount float64) time.Duration {
-	return time.Duration((l.Base + l.Slope*amount + 2*l.Dev) * float64(time.Second))
+	return duration(l.Base + l.Slope*amount + 2*l.Dev)
+}
+
+// duration bounds seconds to what a time.Duration can say, which a line through a few odd batches may exceed.
+func duration(seconds float64) time.Duration {
+	return time.Duration(min(seconds, 1<<33) * float64(time.Second)) // 270 years
 }
 
 // room is the largest amount that rarely exceeds t.
