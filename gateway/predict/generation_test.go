@@ -37,7 +37,7 @@ func TestAnswersBelongToADefinition(t *testing.T) {
 
 		res := t.later(newQuery(2))
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 60)
 		a, _ = t.predict(newQuery(2))
 		t.wantOutput(a, 60)
@@ -78,8 +78,8 @@ func TestQueriesWaitForAVersionThatIsReplaced(t *testing.T) {
 			time.Sleep(starts)
 			second := t.later(newQuery(4))
 			t.runs("new", answers(60, 0), definitions("c", m1)...)
-			first.done.Wait()
-			second.done.Wait()
+			first.wait()
+			second.wait()
 			t.wantOutput(first.Prediction, 60)
 			t.wantOutput(second.Prediction, 60)
 			if first.took < starts {
@@ -89,7 +89,7 @@ func TestQueriesWaitForAVersionThatIsReplaced(t *testing.T) {
 			t.set(with("d")) // whose replicas do not come
 			res := t.later(newQuery(5))
 			time.Sleep(31 * time.Second)
-			res.done.Wait()
+			res.wait()
 			t.wantDefault(res.Prediction, serving.NoReplica)
 			if _, took := t.predict(newQuery(6)); res.took < 29*time.Second || took > slo {
 				t.Errorf("%s: a query waited %v, and one that came later %v", name, res.took, took)
@@ -109,7 +109,7 @@ func TestAnAnswerOnItsWayIsOfTheOldDefinition(t *testing.T) {
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
 		after, _ := t.predict(newQuery(2))
 		t.wantOutput(after, 60)
-		before.done.Wait()
+		before.wait()
 		t.wantOutput(before.Prediction, 6)
 		after, _ = t.predict(newQuery(2))
 		t.wantOutput(after, 60)
@@ -127,8 +127,8 @@ func TestAHeldQueryAsksTheNewDefinition(t *testing.T) {
 			t.wantQueued(2 - btoi(!noCache))
 			t.set(defined("b"))
 			t.runs("new", answers(60, 0), definitions("b", m1)...)
-			first.done.Wait()
-			second.done.Wait()
+			first.wait()
+			second.wait()
 			t.wantOutput(first.Prediction, 60)
 			t.wantOutput(second.Prediction, 60)
 			t.wantQueued(0)
@@ -155,7 +155,7 @@ func TestAQueryOfAStoppedReplicaAsksTheNewDefinition(t *testing.T) {
 		t.set(defined("b"))
 		t.runs("new", answers(60, 0), definitions("b", m1)...)
 		t.stop(old)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 60)
 	})
 }
@@ -166,7 +166,7 @@ func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
 		t.set(defined("a"))
 		res := t.later(newQuery(2))
 		t.set(newCatalog([]*serving.App{newApp("app")}))
-		res.done.Wait()
+		res.wait()
 		t.wantDefault(res.Prediction, serving.NoReplica)
 		if res.took != 0 {
 			t.Errorf("it waited for %v", res.took)
@@ -176,7 +176,7 @@ func TestAHeldQueryOfAVersionThatIsGone(t *testing.T) {
 		t.set(defined("a"))
 		res := t.later(newQuery(2))
 		t.set(defined("b", func(v *serving.Version) { v.InputLength = 9 }))
-		res.done.Wait()
+		res.wait()
 		t.wantDefault(res.Prediction, serving.BadInput)
 	})
 }

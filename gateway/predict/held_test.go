@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topsail-serving/topsail/rpc"
@@ -26,6 +27,12 @@ type result struct {
 	done sync.WaitGroup
 }
 
+// wait waits for the answer, and for what the gateway does once it has answered.
+func (r *result) wait() {
+	r.done.Wait()
+	synctest.Wait()
+}
+
 func (r *rig) wantQueued(n int) {
 	r.Helper()
 	r.settle()
@@ -42,7 +49,7 @@ func TestAQueryWaitsForAReplica(t *testing.T) {
 		time.Sleep(30 * time.Millisecond)
 		f := t.replica("a", echoes(time.Millisecond), m1)
 		t.wantQueued(0)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 7)
 		if res.took != 31*time.Millisecond {
 			t.Errorf("it took %v", res.took)
@@ -104,13 +111,13 @@ func TestEqualQueriesWaitTogether(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		third := t.later(newQuery(7))
 		t.wantQueued(1)
-		first.done.Wait()
+		first.wait()
 		t.wantDefault(first.Prediction, serving.NoReplica)
 		t.wantQueued(1)
 		time.Sleep(30*time.Millisecond + margin)
 		f := t.replica("a", echoes(time.Millisecond), m1)
 		for _, res := range []*result{second, third} {
-			res.done.Wait()
+			res.wait()
 			t.wantOutput(res.Prediction, 7)
 		}
 		if asked := f.questions(); len(asked) != 1 || asked[0].budget != slo-margin-40*time.Millisecond {
@@ -133,7 +140,7 @@ func TestAJoinerWithLessTimeLeavesTheOthersWaiting(t *testing.T) {
 		}
 		t.wantQueued(1)
 		t.replica("a", echoes(0), m1)
-		first.done.Wait()
+		first.wait()
 		t.wantOutput(first.Prediction, 7)
 		t.wantMissed(1)
 	})
@@ -174,7 +181,7 @@ func TestACancelledQueryIsNotQueued(t *testing.T) {
 		}
 		t.wantQueued(1)
 		f := t.replica("a", echoes(0), m1)
-		joined.done.Wait()
+		joined.wait()
 		t.wantOutput(joined.Prediction, 7)
 		if n := len(f.questions()); n != 1 {
 			t.Errorf("%d questions were sent", n)
@@ -256,8 +263,8 @@ func TestWithoutRoomAReadyReplicaIsAsked(t *testing.T) {
 		if n := len(silence.questions()); n != 2 {
 			t.Errorf("%d questions were sent", n)
 		}
-		queued.done.Wait()
-		res.done.Wait()
+		queued.wait()
+		res.wait()
 	})
 }
 
@@ -269,7 +276,7 @@ func TestColdStart(t *testing.T) {
 		res := t.later(newQuery(7))
 		time.Sleep(3 * time.Second)
 		f := t.replica("a", echoes(time.Second), m1)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 7)
 		if asked := f.questions(); asked[0].budget != cold-margin-3*time.Second {
 			t.Errorf("asked with %v", asked[0].budget)
@@ -337,8 +344,8 @@ func TestTheCatalogChangesWhileQueriesWait(t *testing.T) {
 		two := t.later(newQuery(2))
 		t.serves(nil, m2)
 		t.replica("a", echoes(0), m1, m2)
-		one.done.Wait()
-		two.done.Wait()
+		one.wait()
+		two.wait()
 		t.wantDefault(one.Prediction, serving.NoReplica)
 		t.wantOutput(two.Prediction, 2)
 		t.wantQueued(0)
@@ -357,7 +364,7 @@ func TestOnlyAReadyReplicaReleases(t *testing.T) {
 		t.wantQueued(1)
 		f.announce(rpc.StateReady)
 		t.wantQueued(0)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 7)
 		if res.took != 0 {
 			t.Errorf("it took %v", res.took)

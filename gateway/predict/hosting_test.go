@@ -177,7 +177,7 @@ func TestAnAnsweredVersionStaysUnloaded(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		all = append(all, t.later(of("ann", 2))) // the load is under way
 		for i, l := range all {
-			l.done.Wait()
+			l.wait()
 			t.wantOutput(l.Prediction, float64(1+i))
 		}
 		f.unload(ann)
@@ -281,8 +281,8 @@ func TestARefusedVersionIsLoadedForNobody(t *testing.T) {
 		one := t.later(of("ann", 1))
 		time.Sleep(10 * time.Millisecond)
 		two := t.later(of("ann", 2))
-		one.done.Wait()
-		two.done.Wait()
+		one.wait()
+		two.wait()
 		t.wantDefault(two.Prediction, serving.ContainerError)
 		time.Sleep(time.Minute)
 		if n, m := a.asksFor(ann), b.asksFor(ann); n != 1 || m != 1 {

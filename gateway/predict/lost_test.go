@@ -27,7 +27,7 @@ func TestQuestionsOfALostReplicaAreSentAgain(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		b := t.replica("b", echoes(time.Millisecond), m1)
 		for i, res := range lost {
-			res.done.Wait()
+			res.wait()
 			t.wantOutput(res.Prediction, float64(i))
 		}
 		for _, q := range b.questions() {
@@ -49,7 +49,7 @@ func TestWhyALostQuestionEnds(t *testing.T) {
 		res := t.later(newQuery(1))
 		t.stop(a)
 		t.wantQueued(1)
-		res.done.Wait()
+		res.wait()
 		t.wantDefault(res.Prediction, serving.ContainerError)
 		if !strings.Contains(res.Explanation, "the connection to the replica was lost") || res.took != slo-margin {
 			t.Errorf("after %v: %s", res.took, res.Explanation)
@@ -74,7 +74,7 @@ func TestAQuestionThatKillsIsSentAgainOnce(t *testing.T) {
 			t.stop(fakes[len(fakes)-1])
 			start()
 		}
-		res.done.Wait()
+		res.wait()
 		t.wantDefault(res.Prediction, serving.ContainerError)
 		asked := 0
 		for _, f := range fakes {
@@ -102,7 +102,7 @@ func TestLostQuestionsAreWithinTheBudget(t *testing.T) {
 		t.replica("b", echoes(0), m1)
 		outputs := 0
 		for _, res := range all {
-			if res.done.Wait(); !res.Default {
+			if res.wait(); !res.Default {
 				outputs++
 				continue
 			}
@@ -136,7 +136,7 @@ func TestRefusedByAStoppingReplica(t *testing.T) {
 				t.wantQueued(2 * extraSaved)
 				b := t.replica("b", echoes(0), m1)
 				for i, res := range all {
-					res.done.Wait()
+					res.wait()
 					t.wantOutput(res.Prediction, float64(i))
 				}
 				if n := len(b.questions()); n != 2*extraSaved {
@@ -165,7 +165,7 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 		t.wantQueued(2)
 		t.replica("b", echoes(0), m1)
 		for _, res := range []*result{first, second} {
-			res.done.Wait()
+			res.wait()
 			if res.Default || res.took != 2*refusedPause {
 				t.Errorf("after %v: %+v", res.took, res.Prediction)
 			}
@@ -180,7 +180,7 @@ func TestARefusalBeforeTheAnnouncement(t *testing.T) {
 		res := t.later(newQuery(1))
 		t.wantQueued(1)
 		t.replica("b", echoes(0), m2) // the table has changed
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 1)
 		if res.took != 0 {
 			t.Errorf("it took %v", res.took)
@@ -208,13 +208,13 @@ func TestADrainingReplicaThatIsStillListed(t *testing.T) {
 		t.settle()
 		waiting := t.later(newQuery(2))
 		t.wantQueued(1)
-		inHand.done.Wait()
+		inHand.wait()
 		t.wantOutput(inHand.Prediction, 1)
 		if inHand.took != 20*time.Millisecond || len(a.questions()) != 1 {
 			t.Errorf("it took %v, %d questions", inHand.took, len(a.questions()))
 		}
 		a.announce(rpc.StateReady)
-		waiting.done.Wait()
+		waiting.wait()
 		t.wantOutput(waiting.Prediction, 2)
 		if n := len(a.questions()); n != 2 || waiting.took != 40*time.Millisecond {
 			t.Errorf("it took %v, %d questions", waiting.took, n)

@@ -41,7 +41,7 @@ func TestANewReplicaIsNotFlooded(t *testing.T) {
 		f := t.replica("a", echoes(10*time.Millisecond), m1)
 		start := time.Now()
 		for _, res := range queued {
-			res.done.Wait()
+			res.wait()
 			if res.Default {
 				t.Errorf("got %+v", res.Prediction)
 			}
@@ -146,8 +146,8 @@ func TestNewArrivalsDoNotOvertake(t *testing.T) {
 		urgent.Timeout = time.Second
 		soon := t.later(urgent)
 		t.wantQueued(4)
-		late.done.Wait()
-		soon.done.Wait()
+		late.wait()
+		soon.wait()
 		var order []float64
 		for _, q := range f.questions()[firstFew:] {
 			order = append(order, q.x)
@@ -160,7 +160,7 @@ func TestNewArrivalsDoNotOvertake(t *testing.T) {
 		if n := len(f.questions()); n != firstFew+5 {
 			t.Errorf("%d questions were sent", n)
 		}
-		res.done.Wait()
+		res.wait()
 	})
 }
 
@@ -206,7 +206,7 @@ func TestASilentNewReplica(t *testing.T) {
 		good := t.replica("good", echoes(10*time.Millisecond), m1)
 		outputs := 0
 		for _, res := range queued {
-			if res.done.Wait(); !res.Default {
+			if res.wait(); !res.Default {
 				outputs++
 			}
 		}
@@ -262,7 +262,7 @@ func TestWhatCannotBeSentTakesNoPlace(t *testing.T) {
 		large := t.later(newQuery(make([]float64, rpc.MinMaxFrame)...))
 		t.maxFrame = rpc.MinMaxFrame
 		f := t.replica("a", silent, m1)
-		large.done.Wait()
+		large.wait()
 		t.wantDefault(large.Prediction, serving.ContainerError)
 		for i := range firstFew {
 			t.later(newQuery(float64(i)))

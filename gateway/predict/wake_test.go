@@ -91,7 +91,7 @@ func TestTheFirstQueryWakesAtOnce(t *testing.T) {
 		time.Sleep(2500 * time.Millisecond)
 		t.wantRung(b, m2, 0, time.Second, 2*time.Second)
 		t.replica("a", echoes(0), m2)
-		res.done.Wait()
+		res.wait()
 		t.wantOutput(res.Prediction, 1)
 		time.Sleep(10 * time.Second)
 		t.wantRung(b, m2, 0, time.Second, 2*time.Second)
