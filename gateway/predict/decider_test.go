@@ -66,6 +66,63 @@ func TestAModelDecides(t *testing.T) {
 	})
 }
 
+// A model that is told of answers as they come finishes with the first while another is silent, or has the next asked.
+func TestAModelDecidesAsAnswersCome(t *testing.T) {
+	type told struct {
+		Op      string
+		Elapsed int64 `json:"elapsed_micros"`
+		Answers []struct {
+			Output float64
+			After  int64 `json:"after_micros"`
+		}
+		Awaited []any
+	}
+	tests := map[string]struct {
+		b    behaviour
+		says func(told) map[string]any
+		want float64
+		took time.Duration
+	}{
+		"finishes": {silent, func(q told) map[string]any {
+			if q.Op == "answer" && q.Elapsed == 1000 && q.Answers[0].After == 1000 && q.Answers[0].Output == 1 && len(q.Awaited) == 1 {
+				return map[string]any{"model": "a"}
+			}
+			return map[string]any{"ask": []string{"a", "b"}, "answers": true}
+		}, 1, time.Millisecond},
+		"asks the next": {says(2, 5*time.Millisecond), func(q told) map[string]any {
+			switch {
+			case q.Op == "answer" && len(q.Awaited) == 0:
+				return map[string]any{"next": 1}
+			case q.Op == "combine" && q.Elapsed == 6000 && q.Answers[0].After == 1000 && q.Answers[1].After == 6000:
+				return map[string]any{"model": "b"}
+			}
+			return map[string]any{"ask": []string{"a", "b"}, "first": 1, "answers": true}
+		}, 2, 6 * time.Millisecond},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *rig) {
+				t.replica("r", by(map[string]behaviour{
+					"a": says(1, time.Millisecond), "b": test.b,
+					"m": func(a arrival) (rpc.Answer, time.Duration) {
+						var q told
+						if err := json.Unmarshal([]byte(a.text), &q); err != nil {
+							return text(err.Error()), 0
+						}
+						return text(test.says(q)), 0
+					},
+				}), a1, b1, m1)
+				t.decidesBy(0)
+				p, took := t.predict(newQuery(7))
+				t.wantOutput(p, test.want)
+				if took != test.took {
+					t.Errorf("it took %v, want %v: %+v", took, test.took, p)
+				}
+			})
+		})
+	}
+}
+
 // A batch with an input that no model takes is refused before anything of it is asked.
 func TestABatchThatDoesNotFit(t *testing.T) {
 	bubble(t, func(t *rig) {

@@ -158,6 +158,7 @@ type fake struct {
 // arrival is a question as it reached a replica.
 type arrival struct {
 	x       float64 // the input's first number
+	text    string  // the input, of a version that takes strings
 	version serving.ModelID
 	at      time.Time
 	budget  time.Duration
@@ -288,6 +289,7 @@ func (f *fake) handle(conn *rpc.Conn, frame rpc.Frame) error {
 	}
 	q := arrival{version: f.version(p.Model), at: time.Now(), budget: ask.Budget, user: string(ask.User)}
 	q.class = serving.Class{App: string(ask.App), Priority: int(ask.Priority), Weight: float64(ask.Weight), MinShare: float64(ask.MinShare)}
+	q.text = string(values[0].Data)
 	if len(values[0].Data) >= 8 {
 		q.x = math.Float64frombits(binary.LittleEndian.Uint64(values[0].Data))
 	}

@@ -88,6 +88,7 @@ type Plan struct {
 	Alone   bool      // what one model says is the whole answer: once its first part is out, Combine is not called again
 	Mode    int       // the policy's own, between Select and Combine
 	Scratch []float64 // the policy's own, between Select and Combine
+	Own     any       // as Scratch
 }
 
 // Ask is one question.

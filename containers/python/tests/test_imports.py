@@ -12,7 +12,7 @@ ROOT = Path(topsail.__file__).parent
 LAYERS = (
     "version optional backoff",
     "protocol",
-    "output metrics",
+    "output metrics decider",
     "container",
     "bundle",
     "runtime client",

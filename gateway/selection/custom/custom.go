@@ -6,7 +6,6 @@ package custom
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -45,10 +44,6 @@ const (
 	restAfter   = 5 * time.Second
 )
 
-// decided marks plans that the model made, and whose answers it combines. Fallbacks
-// have modes of their own, which are not as large.
-const decided = 1 << 30
-
 // within is how long the model may take for a decision of a query.
 func (p *Policy) within(budget time.Duration) time.Duration {
 	limit := p.spec.Within()
@@ -62,11 +57,12 @@ func (p *Policy) within(budget time.Duration) time.Duration {
 func (p *Policy) Select(s *selection.State, q *selection.Query, candidates []selection.Candidate, plan *selection.Plan) {
 	var said selected
 	offered := p.offered(candidates)
-	err := p.ask(p.within(q.Budget), p.selectRequest(s, q, candidates, offered), &said)
+	asked := p.selectRequest(s, q, candidates, offered)
+	err := p.ask(p.within(q.Budget), asked, &said)
 	switch {
 	case err != nil || !said.plan(candidates, offered, p.spec.Most, plan):
 	case said.Combine == "":
-		plan.Mode = decided
+		plan.Own = &progress{query: asked.about, watches: said.Answers, open: plan.Now, known: make([]known, len(plan.Asks))}
 		return
 	case p.narrow(q, candidates, plan):
 		return
@@ -112,58 +108,4 @@ func (p *Policy) narrow(q *selection.Query, candidates []selection.Candidate, pl
 		plan.Asks[i].Candidate = places[plan.Asks[i].Candidate]
 	}
 	return len(plan.Asks) > 0
-}
-
-// Combine implements selection.Policy.
-func (p *Policy) Combine(s *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) selection.Decision {
-	if plan.Mode != decided {
-		return p.fallback.Combine(nil, plan, answers, at)
-	}
-	limit := p.within(at.Budget)
-	last := at.Budget - limit // from then on there is just time for the model's word
-	complete := true
-	for i := range answers {
-		complete = complete && answers[i].Come()
-	}
-	switch {
-	case at.Final:
-		return p.substitute(plan, answers, at, selection.EndedDeadline)
-	case !complete && at.Elapsed < last:
-		return selection.Decision{Open: len(plan.Asks), Again: last}
-	}
-	var said combined
-	if err := p.ask(min(limit, at.Budget-at.Elapsed), p.combineRequest(s, plan, answers), &said); err == nil {
-		if v, ok := said.verdict(plan, answers); ok {
-			v.Ended = selection.EndedAll
-			if !complete {
-				v.Ended = selection.EndedTime
-			}
-			return selection.Decision{Verdict: v, Done: true}
-		}
-	}
-	return p.substitute(plan, answers, at, selection.EndedTime)
-}
-
-// substitute has the fallback combine the answers so far, as if no more came.
-func (p *Policy) substitute(plan *selection.Plan, answers []selection.Answer, at selection.Moment, ended selection.Ending) selection.Decision {
-	var own selection.Plan
-	candidates, order := sorted(plan)
-	chance := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	p.fallback.Select(nil, &selection.Query{Budget: at.Budget, Rand: chance}, candidates, &own)
-	theirs := make([]selection.Answer, len(own.Asks))
-	for i, ask := range own.Asks {
-		theirs[i] = answers[order[ask.Candidate]]
-	}
-	at.Final = true
-	d := p.fallback.Combine(nil, &own, theirs, at)
-	if d.Output == nil { // it did not want any of those that have come
-		for i := range answers {
-			if answers[i].Output != nil {
-				d.Verdict = selection.Verdict{Output: answers[i].Output, Model: plan.Asks[i].ID}
-				break
-			}
-		}
-	}
-	d.Done, d.Ended = true, ended
-	return d
 }

@@ -103,6 +103,9 @@ func output(t testing.TB, x float64) *serving.Output {
 	return out
 }
 
+// decides says that the model decides what comes of so many models.
+func decides(models int) *progress { return &progress{open: models, known: make([]known, models)} }
+
 // The model is told all that a policy may look at.
 func TestWhatTheModelIsTold(t *testing.T) {
 	m := saying(`{"ask":["b","a"]}`)
@@ -222,7 +225,7 @@ func TestTheModelHasItsTime(t *testing.T) {
 				if took := time.Since(start); took != test.want || asked(&plan) != "ab" {
 					t.Errorf("selecting took %v of %v, and %s is asked", took, test.want, asked(&plan))
 				}
-				plan.Mode = decided
+				plan.Own = decides(2)
 				answers := []selection.Answer{{Output: output(t, 1)}, {Output: output(t, 2)}}
 				start = time.Now()
 				d := p.Combine(nil, &plan, answers, selection.Moment{Budget: budget})
@@ -258,7 +261,7 @@ func TestWhenTheModelCombines(t *testing.T) {
 	for i, c := range candidates("a", "b") {
 		plan.Add(i, &c, 1, 0)
 	}
-	plan.Mode = decided
+	plan.Own = decides(2)
 	partly := []selection.Answer{{}, {Output: output(t, 2)}}
 	if d := p.Combine(nil, &plan, partly, selection.Moment{Elapsed: 10 * time.Millisecond, Budget: budget}); d.Done || d.Again != 80*time.Millisecond || d.Open != 2 || m.asks != nil {
 		t.Errorf("while one is awaited: %+v", d)
@@ -283,6 +286,114 @@ func TestWhenTheModelCombines(t *testing.T) {
 	}
 }
 
+// moment is so long after the selection.
+func moment(elapsed time.Duration) selection.Moment {
+	return selection.Moment{Elapsed: elapsed, Budget: budget}
+}
+
+// watching is a query whose model wants to hear of each answer, and asks b first of a, b and c.
+func watching(t *testing.T, m *model) (*Policy, *selection.Plan) {
+	t.Helper()
+	said := m.say
+	m.say = func(context.Context, *request) (string, error) {
+		return `{"ask":["b","a","c"],"first":1,"answers":true}`, nil
+	}
+	p := newPolicy(m, nil)
+	var plan selection.Plan
+	p.Select(nil, query(), candidates("a", "b", "c"), &plan)
+	if asked(&plan) != "bac" || plan.Now != 1 {
+		t.Fatalf("planned %+v", plan)
+	}
+	m.say = said
+	return p, &plan
+}
+
+// The model is told of each answer as it comes, and of all that it may look at. It finishes, waits, or asks the next.
+func TestTheModelIsToldOfAnswers(t *testing.T) {
+	m := saying(`{"next":1}`)
+	p, plan := watching(t, m)
+	answers := make([]selection.Answer, 3)
+	if d := p.Combine(nil, plan, answers, moment(0)); d.Done || d.Open != 1 || d.Again != 80*time.Millisecond || len(m.asks) != 1 {
+		t.Errorf("before there is an answer: %+v", d)
+	}
+
+	answers[0].Output = output(t, 5)
+	sure := 0.4
+	answers[0].Output.Confidence = &sure
+	if d := p.Combine(nil, plan, answers, moment(2*time.Millisecond)); d.Done || d.Open != 2 {
+		t.Errorf("it asks the next: %+v", d)
+	}
+	r := m.last()
+	if r.Op != "answer" || r.User != "ann" || r.Context != "night" || string(r.Input) != "[1.0,2.5]" || *r.Elapsed != 2000 || *r.Left != 98_000 {
+		t.Errorf("told %+v", r)
+	}
+	if a := r.Answers; len(a) != 1 || a[0].Model != "b" || !a[0].New || *a[0].After != 2000 || *a[0].Confidence != sure || len(r.Awaited) != 0 || len(r.Next) != 2 || r.Next[0].Model != "a" {
+		t.Errorf("told %+v", r)
+	}
+
+	if d := p.Combine(nil, plan, answers, moment(3*time.Millisecond)); d.Done || d.Open != 2 || len(m.asks) != 2 {
+		t.Errorf("nothing has come since: %+v", d)
+	}
+	m.say = saying(`{"wait_micros":5000}`).say
+	answers[2].Failure = &serving.Failure{Cause: serving.ModelError, Message: "no"} // it cannot be asked
+	if d := p.Combine(nil, plan, answers, moment(4*time.Millisecond)); d.Done || d.Open != 2 || d.Again != 9*time.Millisecond {
+		t.Errorf("it waits: %+v", d)
+	}
+	if a := m.last().Answers; len(a) != 2 || a[0].New || !a[1].New || a[1].Failure == "" || len(m.last().Awaited) != 1 || len(m.last().Next) != 0 {
+		t.Errorf("told %+v", m.last())
+	}
+	m.say = saying(`{"model":"b","confidence":0.9}`).say
+	d := p.Combine(nil, plan, answers, moment(9*time.Millisecond))
+	if !d.Done || d.Model != id("b") || d.Confidence != 0.9 || d.Ended != selection.EndedAcceptable || m.last().Op != "answer" {
+		t.Errorf("asked again after its wait, it finishes: %+v", d)
+	}
+}
+
+// Once none is awaited the model combines: it has not asked for more, or there is no more.
+func TestTheModelCombinesAfterTheLastAnswer(t *testing.T) {
+	m := saying(`{}`)
+	p, plan := watching(t, m)
+	answers := []selection.Answer{{Output: output(t, 5)}, {}, {}}
+	m.say = func(_ context.Context, r *request) (string, error) {
+		if r.Op == "answer" {
+			return `{}`, nil
+		}
+		return `{"output":6}`, nil
+	}
+	if d := p.Combine(nil, plan, answers, moment(time.Millisecond)); !d.Done || string(d.Output.JSON) != "6" || d.Ended != selection.EndedAll || len(m.asks) != 3 {
+		t.Errorf("it wants no more: %+v", d)
+	}
+	p, plan = watching(t, m)
+	answers[1], answers[2] = answers[0], answers[0]
+	if d := p.Combine(nil, plan, answers, moment(time.Millisecond)); !d.Done || string(d.Output.JSON) != "6" || m.last().Op != "combine" {
+		t.Errorf("there is no more: %+v", d)
+	}
+}
+
+// A model that is silent about an answer, or names another's, is not told of the next: all are asked, and it combines.
+func TestAModelThatFailsOnAnAnswer(t *testing.T) {
+	for name, m := range map[string]*model{"silent": stuck(), "babbling": saying(`{"model":"a"}`)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, plan := watching(t, m)
+				answers := []selection.Answer{{Output: output(t, 5)}, {}, {}}
+				if d := p.Combine(nil, plan, answers, moment(time.Millisecond)); d.Done || d.Open != 3 || d.Again != 80*time.Millisecond {
+					t.Errorf("decided %+v", d)
+				}
+				asked := len(m.asks)
+				answers[2].Output = output(t, 6)
+				if d := p.Combine(nil, plan, answers, moment(2*time.Millisecond)); d.Done || len(m.asks) != asked {
+					t.Errorf("decided %+v, and it was told", d)
+				}
+				start := time.Now()
+				if d := p.Combine(nil, plan, answers, moment(80*time.Millisecond)); !d.Done || d.Output == nil || time.Since(start) > 20*time.Millisecond {
+					t.Errorf("decided %+v after %v", d, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
 // A fallback that draws by chance, and does not want those that have come, still gives
 // what there is.
 func TestAnyFallbackCanCombine(t *testing.T) {
@@ -292,7 +403,7 @@ func TestAnyFallbackCanCombine(t *testing.T) {
 	for i, c := range candidates("b", "c") {
 		plan.Add(i, &c, 1, 0)
 	}
-	plan.Mode = decided
+	plan.Own = decides(2)
 	answers := []selection.Answer{{}, {Output: output(t, 3)}}
 	if d := p.Combine(nil, &plan, answers, selection.Moment{Budget: budget, Elapsed: budget, Final: true}); !d.Done || d.Output != answers[1].Output {
 		t.Errorf("decided %+v", d)
@@ -372,6 +483,7 @@ func FuzzReplies(f *testing.F) {
 	for _, text := range []string{
 		`{"ask":["a","c"]}`, `{"ask":["b"],"combine":"fallback"}`, `{"ask":["a:1","a"]}`, `{"model":"a"}`, `{"model":"a:1","confidence":-1}`,
 		`{"output":[1,{"x":null}],"confidence":1e300}`, `{"state":{"a":1}}`, `{"state":null}`, `null`, `{"ask":null}`, `{"output":"\ud800"}`,
+		`{"ask":["a","b"],"first":1,"answers":true,"next":1,"wait_micros":9223372036854775807}`, `{"ask":["a"],"first":-1,"next":-9,"wait_micros":-1}`,
 	} {
 		f.Add(text)
 	}
@@ -387,17 +499,21 @@ func FuzzReplies(f *testing.F) {
 			}
 			seen[ask.Candidate] = true
 		}
-		if len(plan.Asks) == 0 || plan.Mode == decided && len(plan.Asks) > 2 {
+		if len(plan.Asks) == 0 || plan.Own != nil && len(plan.Asks) > 2 {
 			t.Fatalf("planned %+v", plan.Asks)
 		}
-		plan.Mode = decided
+		plan.Own = decides(len(plan.Asks))
+		plan.Own.(*progress).watches = true
 		answers := make([]selection.Answer, len(plan.Asks))
-		answers[0].Failure = &serving.Failure{Cause: serving.ModelError}
-		answers[len(answers)-1] = selection.Answer{Output: output(t, 1)}
-		for i := range answers {
-			if !answers[i].Come() {
-				answers[i].Output = output(t, 2)
-			}
+		if d := p.Combine(nil, &plan, answers, selection.Moment{Budget: budget}); d.Done || d.Open > len(answers) {
+			t.Fatalf("before any answer, decided %+v", d)
+		}
+		answers[len(answers)-1].Output = output(t, 1)
+		if d := p.Combine(nil, &plan, answers, selection.Moment{Budget: budget}); d.Done != (d.Output != nil) || d.Again > budget || d.Open > len(answers) {
+			t.Fatalf("of the first answer, decided %+v", d)
+		}
+		for i := range answers[:len(answers)-1] {
+			answers[i].Output = output(t, 2)
 		}
 		d := p.Combine(nil, &plan, answers, selection.Moment{Budget: budget})
 		if !d.Done || d.Output == nil || !json.Valid(d.Output.JSON) || !(d.Confidence >= 0 && d.Confidence <= 1) {

@@ -22,16 +22,33 @@ const (
 
 // request is what the model gets.
 type request struct {
-	Op         string          `json:"op"` // "select", "combine" or "train"
-	App        string          `json:"app"`
-	State      json.RawMessage `json:"state"` // what it last returned; null at first
-	User       string          `json:"user,omitempty"`
-	Context    string          `json:"context,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	Budget     int64           `json:"budget_micros,omitempty"`
-	Candidates []candidate     `json:"candidates,omitempty"`
-	Answers    []answer        `json:"answers,omitempty"`
-	Feedback   *feedback       `json:"feedback,omitempty"`
+	Op    string          `json:"op"` // "select", "answer", "combine" or "train"
+	App   string          `json:"app"`
+	State json.RawMessage `json:"state"` // what it last returned; null at first
+	about
+	Budget     int64       `json:"budget_micros,omitempty"`
+	Candidates []candidate `json:"candidates,omitempty"`
+
+	// How far a query is.
+	Elapsed *int64   `json:"elapsed_micros,omitempty"` // since "select"
+	Left    *int64   `json:"left_micros,omitempty"`    // until the answer must leave
+	Answers []answer `json:"answers,omitzero"`         // what has come, in the order of the plan
+	Awaited []named  `json:"awaited,omitzero"`         // who is asked and silent
+	Next    []named  `json:"next,omitzero"`            // who may be asked, the next one first
+
+	Feedback *feedback `json:"feedback,omitempty"`
+}
+
+// about is what a query is about.
+type about struct {
+	User    string          `json:"user,omitempty"`
+	Context string          `json:"context,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+}
+
+type named struct {
+	Model   string `json:"model"`
+	Version string `json:"version"`
 }
 
 type candidate struct {
@@ -51,7 +68,9 @@ type answer struct {
 	Confidence *float64        `json:"confidence,omitempty"`
 	Qualifiers json.RawMessage `json:"qualifiers,omitempty"`
 	Failure    string          `json:"failure,omitempty"`
-	Loss       *float64        `json:"loss,omitempty"` // in feedback, where it is known
+	Loss       *float64        `json:"loss,omitempty"`         // in feedback, where it is known
+	After      *int64          `json:"after_micros,omitempty"` // since "select"
+	New        bool            `json:"new,omitempty"`          // it was not told of before
 }
 
 type feedback struct {
@@ -60,16 +79,25 @@ type feedback struct {
 	Answers []answer        `json:"answers"`
 }
 
-// selected, combined and trained are what the model says.
+// selected, decided and trained are what the model says.
 type selected struct {
 	Ask     []string `json:"ask"`     // models as they were offered, or "model:version"; the most important first
+	First   int      `json:"first"`   // how many of them are asked at once; 0: all
+	Answers bool     `json:"answers"` // it wants to be told of answers as they come
 	Combine string   `json:"combine"` // "" or "fallback"
 }
 
-type combined struct {
-	Output     json.RawMessage `json:"output"`     // the answer; or
-	Model      string          `json:"model"`      // whose output is the answer, named as above
-	Confidence float64         `json:"confidence"` // may be left out
+type decided struct {
+	Output     json.RawMessage `json:"output"`      // the answer; or
+	Model      string          `json:"model"`       // whose output is the answer, named as above
+	Confidence float64         `json:"confidence"`  // may be left out
+	Next       int             `json:"next"`        // to an answer: how many more models to ask
+	Wait       int64           `json:"wait_micros"` // to an answer: when to be told so far though nothing comes
+}
+
+// finishes says whether it is meant as the answer.
+func (d *decided) finishes() bool {
+	return d.Model != "" || len(d.Output) > 0 && string(d.Output) != "null"
 }
 
 type trained struct {
@@ -104,7 +132,7 @@ func (p *Policy) request(op string, s *selection.State) *request {
 
 func (p *Policy) selectRequest(s *selection.State, q *selection.Query, candidates []selection.Candidate, offered []int) *request {
 	r := p.request("select", s)
-	r.User, r.Context, r.Input, r.Budget = q.User, q.Context, inputJSON(q.Input), q.Budget.Microseconds()
+	r.about, r.Budget = about{q.User, q.Context, inputJSON(q.Input)}, q.Budget.Microseconds()
 	for _, i := range offered {
 		c := &candidates[i]
 		r.Candidates = append(r.Candidates, candidate{c.Model, c.Version, c.Ready, c.Cost, c.Median.Microseconds(), c.P95.Microseconds()})
@@ -112,17 +140,31 @@ func (p *Policy) selectRequest(s *selection.State, q *selection.Query, candidate
 	return r
 }
 
-func (p *Policy) combineRequest(s *selection.State, plan *selection.Plan, answers []selection.Answer) *request {
-	r := p.request("combine", s)
+// answerRequest tells of a query on its way.
+func (p *Policy) answerRequest(op string, s *selection.State, plan *selection.Plan, answers []selection.Answer, at selection.Moment) *request {
+	g := plan.Own.(*progress)
+	r := p.request(op, s)
+	elapsed, remaining := at.Elapsed.Microseconds(), (at.Budget - at.Elapsed).Microseconds()
+	r.about, r.Elapsed, r.Left = g.query, &elapsed, &remaining
+	r.Answers, r.Awaited, r.Next = []answer{}, []named{}, []named{}
 	for i := range answers {
-		a := answer{Model: plan.Asks[i].ID.Model, Version: plan.Asks[i].ID.Version}
-		if out := answers[i].Output; out != nil {
-			a.Output, a.Outputs, a.Confidence, a.Qualifiers = out.JSON, out.NamedJSON, out.Confidence, out.QualifiersJSON
+		id, known := plan.Asks[i].ID, &g.known[i]
+		switch {
+		case !known.come && i < g.open:
+			r.Awaited = append(r.Awaited, named{id.Model, id.Version})
+		case !known.come:
+			r.Next = append(r.Next, named{id.Model, id.Version})
+		default:
+			after := known.after.Microseconds()
+			a := answer{Model: id.Model, Version: id.Version, After: &after, New: known.fresh}
+			if out := answers[i].Output; out != nil {
+				a.Output, a.Outputs, a.Confidence, a.Qualifiers = out.JSON, out.NamedJSON, out.Confidence, out.QualifiersJSON
+			}
+			if answers[i].Failure != nil {
+				a.Failure = answers[i].Failure.Explain()
+			}
+			r.Answers = append(r.Answers, a)
 		}
-		if answers[i].Failure != nil {
-			a.Failure = answers[i].Failure.Explain()
-		}
-		r.Answers = append(r.Answers, a)
 	}
 	return r
 }
@@ -172,11 +214,14 @@ func (s *selected) plan(candidates []selection.Candidate, offered []int, most in
 	if most > 0 {
 		plan.Asks = plan.Asks[:min(most, len(plan.Asks))]
 	}
+	if plan.Now = len(plan.Asks); s.First > 0 && s.Answers {
+		plan.Now = min(s.First, plan.Now)
+	}
 	return len(plan.Asks) > 0
 }
 
 // verdict is what the model makes of the answers, if it can be.
-func (c *combined) verdict(plan *selection.Plan, answers []selection.Answer) (selection.Verdict, bool) {
+func (c *decided) verdict(plan *selection.Plan, answers []selection.Answer) (selection.Verdict, bool) {
 	v := selection.Verdict{Confidence: min(max(c.Confidence, 0), 1)}
 	if c.Model != "" {
 		for i := range answers {
@@ -187,7 +232,7 @@ func (c *combined) verdict(plan *selection.Plan, answers []selection.Answer) (se
 		}
 		return v, false
 	}
-	if len(c.Output) == 0 || string(c.Output) == "null" {
+	if !c.finishes() {
 		return v, false
 	}
 	out, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: c.Output})

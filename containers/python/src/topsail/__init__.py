@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what _PUBLIC says, for type checkers
     from .container.pipeline import Pipeline as Pipeline, StageError as StageError
     from .container.query_session import Session as Session
     from .container.serving import serve as serve, serve_chat as serve_chat
+    from .decider import Decider as Decider
     from .deploy import *  # noqa: F403
     from .metrics import (
         Counter as Counter,
@@ -63,6 +64,7 @@ _PUBLIC = {
     "container.pipeline": ["Pipeline", "StageError"],
     "container.query_session": ["Session"],
     "container.serving": ["serve", "serve_chat"],
+    "decider": ["Decider"],
     "deploy": [
         "DeployFailed",
         "Deployment",
