@@ -21,6 +21,7 @@ type State struct {
 	Steps   float64         `json:"steps,omitempty"`   // pieces of feedback so far
 	Loss    float64         `json:"loss,omitempty"`    // sum of the answers' losses over all Steps
 	Models  []ModelState    `json:"models"`            // sorted by id
+	Past    []PastModel     `json:"past,omitempty"`    // models that are not asked any more, the latest last
 	Numbers []float64       `json:"numbers,omitempty"` // the kind's, beside those of the models
 	Note    string          `json:"note,omitempty"`    // the kind's word for people
 	Blob    json.RawMessage `json:"blob,omitempty"`    // of a custom policy
@@ -40,6 +41,13 @@ type ModelState struct {
 	Vector     []float64 `json:"vector,omitempty"`
 }
 
+// PastModel is what was known of a model when the app no longer asked it. Its Weight is against the one with which the
+// kind would have taken it in then.
+type PastModel struct {
+	ModelState
+	Left int64 `json:"left"` // when, in unix seconds
+}
+
 // Definition is what the entry is about.
 func (m *ModelState) Definition() serving.Definition {
 	return serving.Definition{ModelID: m.ModelID, Generation: m.Generation}
@@ -49,6 +57,9 @@ const (
 	// MaxModels and MaxNumbers bound a state.
 	MaxModels  = 4096
 	MaxNumbers = 1 << 16
+	// MaxPast and MaxPastNumbers bound what is kept of models that are not asked any more.
+	MaxPast        = 32
+	MaxPastNumbers = 1 << 14
 	// maxTrained bounds the queries that a state remembers, to know feedback that
 	// comes twice.
 	maxTrained = 64
@@ -163,22 +174,34 @@ func Decode(text []byte, kind string) (*State, error) {
 }
 
 func (s *State) check() error {
-	if len(s.Models) > MaxModels || len(s.Numbers) > MaxNumbers || len(s.Trained) > maxTrained || len(s.Blob) > maxBlob {
+	if len(s.Models) > MaxModels || len(s.Numbers) > MaxNumbers || len(s.Trained) > maxTrained || len(s.Past) > MaxPast || len(s.Blob) > maxBlob {
 		return errors.New("it is too large")
 	}
 	if !finite(s.Steps, s.Loss) || !finite(s.Numbers...) {
 		return errors.New("it has numbers that are not finite")
 	}
 	for i := range s.Models {
-		m := &s.Models[i]
-		switch {
-		case i > 0 && s.Models[i-1].ModelID.Compare(m.ModelID) >= 0:
+		if i > 0 && s.Models[i-1].ModelID.Compare(s.Models[i].ModelID) >= 0 {
 			return errors.New("its models are not in order")
-		case !finite(m.Asked, m.Loss, m.Count, m.Sum, m.Weight) || !finite(m.Vector...):
-			return fmt.Errorf("model %q has numbers that are not finite", strings.ToValidUTF8(m.Model, "?"))
-		case len(m.Vector) > MaxNumbers:
-			return fmt.Errorf("model %q has too many numbers", strings.ToValidUTF8(m.Model, "?"))
 		}
+		if err := s.Models[i].check(); err != nil {
+			return err
+		}
+	}
+	for i := range s.Past {
+		if err := s.Past[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *ModelState) check() error {
+	switch {
+	case !finite(m.Asked, m.Loss, m.Count, m.Sum, m.Weight) || !finite(m.Vector...):
+		return fmt.Errorf("model %q has numbers that are not finite", strings.ToValidUTF8(m.Model, "?"))
+	case len(m.Vector) > MaxNumbers:
+		return fmt.Errorf("model %q has too many numbers", strings.ToValidUTF8(m.Model, "?"))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/serving"
@@ -16,6 +17,7 @@ type App struct {
 	byVersion  bool                 // the policy chooses between versions, not between models
 	perUser    bool
 	perContext bool
+	keep       time.Duration // what is known of a model that is not linked any more
 }
 
 // NewApp compiles a policy that learns. Models are the linked models, each in the
@@ -31,6 +33,7 @@ func NewApp(name string, spec serving.PolicySpec, learner selection.Learner, mod
 		// his own would never hear of it.
 		perUser:    spec.PerUser() && !observes,
 		perContext: spec.PerContext() && !observes,
+		keep:       spec.Record(),
 	}
 	a.fresh = a.begin()
 	return a

@@ -92,7 +92,7 @@ func (s *States) beginning(ctx context.Context, a *App, e *entry, k *kept) (*sel
 	if k.state != nil {
 		// Gateways hear of a new version at different times, and each move costs
 		// certainty. So each moves a state once, and leaves it where others moved it.
-		return a.fit(k.state, slices.Equal(e.moved, a.models))
+		return a.fit(k.state, slices.Equal(e.moved, a.models), time.Now())
 	}
 	for key, ok := parent(e.key); ok; key, ok = parent(key) {
 		above, err := s.recent(ctx, s.entry(key))
@@ -102,7 +102,7 @@ func (s *States) beginning(ctx context.Context, a *App, e *entry, k *kept) (*sel
 		if above.state != nil {
 			begun := *above.state
 			begun.Trained = nil
-			return a.fit(&begun, false)
+			return a.fit(&begun, false, time.Now())
 		}
 	}
 	return a.fresh, nil

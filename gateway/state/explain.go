@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/topsail-serving/topsail/gateway/selection"
 	"github.com/topsail-serving/topsail/internal/obs"
@@ -29,7 +30,7 @@ func (s *States) Explain(ctx context.Context, a *App, user, context string) (*se
 		if k.state == nil {
 			continue
 		}
-		if state, err = a.fit(k.state, false); err != nil {
+		if state, err = a.fit(k.state, false, time.Now()); err != nil {
 			return nil, nil, fmt.Errorf("explain the policy of app %q: %w", a.name, err)
 		}
 		break

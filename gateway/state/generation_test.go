@@ -20,14 +20,14 @@ func TestFitToAnotherDefinition(t *testing.T) {
 		}
 		s := app("a").Fresh().Clone()
 		s.Models[0].Count, s.Models[1].Count = 8, 2
-		if again, err := app("a").fit(s, false); err != nil || again != s {
+		if again, err := app("a").fit(s, false, today); err != nil || again != s {
 			t.Errorf("%s: the same definitions change it, error %v", test.kind, err)
 		}
-		got, err := app("b").fit(s, false)
+		got, err := app("b").fit(s, false, today)
 		if err != nil || got.Models[0].Count != test.want || got.Models[1].Count != 2 || got.Models[0].Generation != "b" {
 			t.Errorf("%s: got %+v, error %v, want %v of the redefined one", test.kind, got.Models, err, test.want)
 		}
-		if again, _ := app("b").fit(got, false); again != got {
+		if again, _ := app("b").fit(got, false, today); again != got {
 			t.Errorf("%s: fitting a second time changes something", test.kind)
 		}
 		if s.Models[0].Count != 8 || s.Models[0].Generation != "a" {
@@ -45,7 +45,7 @@ func TestFitToAnotherDefinition(t *testing.T) {
 func TestFitWithoutGenerations(t *testing.T) {
 	s := newVersions(oneV1).Fresh().Clone()
 	s.Models[0].Count = 8
-	if got, err := newVersions(oneV1).fit(s, false); err != nil || got != s {
+	if got, err := newVersions(oneV1).fit(s, false, today); err != nil || got != s {
 		t.Errorf("got %+v and error %v", got, err)
 	}
 }

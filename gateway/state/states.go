@@ -110,7 +110,7 @@ func (s *States) fitted(e *entry, a *App) *selection.State {
 	if f := e.fitted.Load(); f != nil && f.from == k.state && f.app == a {
 		return f.State
 	}
-	state, err := a.fit(k.state, false)
+	state, err := a.fit(k.state, false, time.Now())
 	if err != nil {
 		s.metrics.misfits.Inc()
 		state = a.fresh
