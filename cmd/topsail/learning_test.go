@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
+	"github.com/topsail-serving/topsail/web/api"
 )
 
 // learning is a configuration with an app whose policy learns.
@@ -23,10 +23,11 @@ func learning(dir string) string {
 }
 
 // learned asks the admin port what an app's policy has learned.
-func (in *instance) learned(app string) (l serving.Learning) {
+func (in *instance) learned(app string) api.Learned {
 	in.t.Helper()
-	require.NoError(in.t, json.Unmarshal([]byte(fetched(in.t, in.web()+"/api/v1/apps/"+app+"/learned")), &l))
-	return l
+	var insight api.Insight
+	require.NoError(in.t, json.Unmarshal([]byte(fetched(in.t, in.web()+"/api/v1/apps/"+app+"/insight")), &insight))
+	return *insight.Learned
 }
 
 // TestAcknowledgedFeedbackOutlivesAKill sends feedback from several clients until the

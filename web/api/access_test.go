@@ -88,7 +88,7 @@ func TestScopes(t *testing.T) {
 		{"bob", "GET", "/apps", "", 200, []string{`"name":"b"`, "!", `"name":"a"`}},
 		{"alice", "GET", "/apps/b", "", 404, nil},
 		{"alice", "GET", "/apps/b/policy", "", 404, nil},
-		{"alice", "GET", "/apps/b/learned", "", 404, nil},
+		{"alice", "GET", "/apps/b/insight", "", 404, nil},
 		{"alice", "GET", "/models", "", 200, []string{`"name":"free"`, `"name":"m"`, "!", `"name":"n"`}},
 		{"alice", "GET", "/models/n", "", 404, nil},
 		{"alice", "GET", "/models/n/versions", "", 404, nil},

@@ -114,7 +114,11 @@ func (m *memory) Learned(_ context.Context, app, user, about string) (*serving.L
 	if app == "b" {
 		return nil, errors.New("the store is unavailable")
 	}
-	return &serving.Learning{App: app, Policy: "exp3", User: user, Context: about, Steps: 3}, nil
+	models := []serving.ModelLearning{
+		{ModelID: serving.ModelID{Model: "m", Version: "1"}, Share: 0.25, Worth: 0.5, Judged: 8, Loss: 0.125},
+		{ModelID: serving.ModelID{Model: "gone", Version: "3"}, Share: 0.75},
+	}
+	return &serving.Learning{App: app, Policy: "exp3", User: user, Context: about, Steps: 3, Models: models}, nil
 }
 
 func (m *memory) Forget(_ context.Context, app, user, about string) error {

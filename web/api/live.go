@@ -47,6 +47,7 @@ func (a *api) liveRoutes() []route {
 		{"GET /scheduler", serving.RoleViewer, l.getScheduler, ""},
 		{"GET /cluster", serving.RoleViewer, l.getCluster, ""},
 		{"GET /traffic", serving.RoleViewer, l.getTraffic, ""},
+		{"GET /apps/{app}/insight", serving.RoleViewer, l.getInsight, ""},
 		{"GET /apps/{app}/traffic", serving.RoleViewer, l.getAppTraffic, ""},
 		{"GET /models/{model}/versions/{version}/traffic", serving.RoleViewer, l.getVersionTraffic, ""},
 		{"GET /models/{model}/versions/{version}/stages", serving.RoleViewer, l.getVersionStages, ""},

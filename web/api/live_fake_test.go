@@ -157,6 +157,10 @@ func (c counter) Now() TrafficNow {
 	return TrafficNow{At: time.Unix(1e9, 0).UTC(), Window: 60, Apps: c.r.traffic}
 }
 
+func (c counter) Chosen(app string) []ModelTraffic {
+	return []ModelTraffic{{ModelID: serving.ModelID{Model: "m", Version: "1"}, Chosen: 0.75, Answered: 1, Agreed: 0.5}}
+}
+
 func (c counter) App(name string, window time.Duration) AppSeries {
 	c.r.set(func() { c.r.window = window })
 	return AppSeries{App: name, Times: []int64{1}, Rate: []*float64{nil}}

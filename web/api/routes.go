@@ -56,7 +56,6 @@ func (a *api) appRoutes() []route {
 		{"DELETE /apps/{app}/links/{model}", serving.RoleDeployer, a.unlinkModel, dryRun},
 		{"GET /apps/{app}/policy", serving.RoleViewer, a.getPolicy, ""},
 		{"PUT /apps/{app}/policy", serving.RoleDeployer, a.putPolicy, dryRun},
-		{"GET /apps/{app}/learned", serving.RoleViewer, a.getLearned, ""},
 		{"DELETE /apps/{app}/learned", serving.RoleDeployer, a.forgetLearned, "uid context"},
 		{"GET /apps/{app}/usage", serving.RoleViewer, a.getAppUsage, ""},
 	}

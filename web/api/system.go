@@ -106,6 +106,9 @@ type Scheduler interface {
 // Traffic is what clients asked and got, as the processes count it.
 type Traffic interface {
 	Now() TrafficNow
+	// Chosen are the models that the policy of an app had asked in the last minute, in no order; of an app
+	// that does not choose, none.
+	Chosen(app string) []ModelTraffic
 	App(name string, window time.Duration) AppSeries
 	Version(id serving.ModelID, window time.Duration) VersionSeries
 	// Stages says where the time of a version with stages goes, at all its replicas or at
@@ -269,6 +272,14 @@ type AppTraffic struct {
 	P99        int64              `json:"p99_micros,omitempty"`
 	CacheHits  float64            `json:"cache_hits,omitempty"`
 	Causes     map[string]float64 `json:"causes,omitempty"`
+}
+
+// ModelTraffic is what a model version had to do with the answers of an app in the last minute.
+type ModelTraffic struct {
+	serving.ModelID
+	Chosen   float64 // share of the app's queries for which it was asked
+	Answered float64 // of these, share that it answered in time
+	Agreed   float64 // of these, share that it answered as the app did
 }
 
 // AppSeries is an app over time. All series have the length of Times; nil is unknown.

@@ -28,8 +28,15 @@ type app struct {
 	objective time.Duration
 	seen      time.Time // when a gateway last had it
 	series    series
-	recent    [minute]times // by second modulo their number
-	steps     [3]times      // of the newest step of each ring
+	recent    [minute]times                            // by second modulo their number
+	steps     [3]times                                 // of the newest step of each ring
+	models    map[serving.ModelID]*[minute + 1]askedIn // by second modulo their number
+}
+
+// askedIn is what came of asking a model in a second.
+type askedIn struct {
+	second int64
+	asking
 }
 
 // times are the times to the answer within a step.
@@ -46,7 +53,9 @@ func (t *times) add(step int64, h histogram) {
 	t.histogram = t.plus(h)
 }
 
-func newApp() *app { return &app{series: newSeries(appColumns)} }
+func newApp() *app {
+	return &app{series: newSeries(appColumns), models: map[serving.ModelID]*[minute + 1]askedIn{}}
+}
 
 // take adds what a gateway counted in the seconds after from, up to to.
 func (a *app) take(d *tally, from, to int64) {
@@ -57,6 +66,9 @@ func (a *app) take(d *tally, from, to int64) {
 		a.put(hits, second, d.hits*share)
 		for cause, n := range d.answers {
 			a.put(answered+cause, second, n*share)
+		}
+		for id, n := range d.models {
+			a.ask(id, second, n, share)
 		}
 	}
 	if d.took.total() > 0 {
@@ -89,6 +101,61 @@ func (a *app) put(column int, second int64, n float64) {
 	for i := range a.series {
 		a.series[i].add(column, second, n)
 	}
+}
+
+// ask adds a share of what came of asking a model.
+func (a *app) ask(id serving.ModelID, second int64, n asking, share float64) {
+	if n == (asking{}) {
+		return
+	}
+	m := a.models[id]
+	if m == nil {
+		m = &[minute + 1]askedIn{}
+		a.models[id] = m
+	}
+	in := &m[second%(minute+1)]
+	if in.second != second {
+		*in = askedIn{second: second}
+	}
+	for i := range n {
+		in.asking[i] += n[i] * share
+	}
+}
+
+// chosen are the models that were asked in the minute up to a second; it forgets the others.
+func (a *app) chosen(until int64) (list []api.ModelTraffic) {
+	answers := 0.0
+	for second := until - minute + 1; second <= until; second++ {
+		for column := answered; column < high; column++ {
+			if n := a.series[0].at(column, second); !math.IsNaN(n) {
+				answers += n
+			}
+		}
+	}
+	for id, m := range a.models {
+		var sum asking
+		for i := range m {
+			if m[i].second > until-minute && m[i].second <= until {
+				for j, n := range m[i].asking {
+					sum[j] += n
+				}
+			}
+		}
+		if sum == (asking{}) {
+			delete(a.models, id)
+			continue
+		}
+		list = append(list, api.ModelTraffic{ModelID: id, Chosen: part(sum[0], answers), Answered: part(sum[1], sum[0]), Agreed: part(sum[2], sum[0])})
+	}
+	return list
+}
+
+// part is the share of some in all, which may have been counted a moment apart.
+func part(some, all float64) float64 {
+	if all == 0 {
+		return 0
+	}
+	return min(1, some/all)
 }
 
 // time takes in times to the answer. What comes late counts in the newest step.

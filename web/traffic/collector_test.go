@@ -15,6 +15,44 @@ import (
 	"github.com/topsail-serving/topsail/web/traffic"
 )
 
+// What policies choose is known for a minute, at all gateways together, and over the restart of one.
+func TestWhatIsChosen(t *testing.T) {
+	g := map[string]*process{"a": newProcess(), "b": newProcess()}
+	g["a"].choose("sum", 1000, "m", 1000, 1000, 1000) // before the first look
+	run(t, gateways(g), func(c *traffic.Collector) {
+		wants := func(want ...api.ModelTraffic) {
+			t.Helper()
+			got := c.Chosen("sum")
+			slices.SortFunc(got, func(a, b api.ModelTraffic) int { return a.Compare(b.ModelID) })
+			for i := range got {
+				for _, x := range []*float64{&got[i].Chosen, &got[i].Answered, &got[i].Agreed} {
+					*x = math.Round(*x*1e4) / 1e4
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("chosen %#v, want %#v", got, want)
+			}
+		}
+		of := func(model string, chosen, answered, agreed float64) api.ModelTraffic {
+			return api.ModelTraffic{ModelID: serving.ModelID{Model: model, Version: "1"}, Chosen: chosen, Answered: answered, Agreed: agreed}
+		}
+		ask := func(int) {
+			g["a"].choose("sum", 10, "m", 10, 8, 4)
+			g["b"].choose("sum", 30, "n", 10, 10, 10)
+		}
+		every(20, ask)
+		wants(of("m", 0.25, 0.8, 0.4), of("n", 0.25, 1, 1))
+		if got := c.Chosen("other"); got != nil {
+			t.Errorf("of an app that is not there: %+v", got)
+		}
+		g["a"].restart()
+		every(20, ask)
+		wants(of("m", 0.25, 0.8, 0.4), of("n", 0.25, 1, 1))
+		every(61, func(int) { g["b"].choose("sum", 1, "n", 1, 1, 0) })
+		wants(of("n", 1, 1, 0))
+	})
+}
+
 func TestTrafficOfTwoGateways(t *testing.T) {
 	g := map[string]*process{"a": newProcess(), "b": newProcess()}
 	g["a"].answer("sum", serving.OK, 5000, time.Second) // before anybody looked

@@ -22,6 +22,7 @@ var table = map[string]row{
 	"topsail_gateway_cache_total":       {Gateway, ofApp((*tally).readCache)},
 	"topsail_gateway_objective_seconds": {Gateway, ofApp(func(t *tally, s *obs.Series) { t.objective = seconds(s.Value) })},
 	"topsail_gateway_query_seconds":     {Gateway, (*look).readTook},
+	"topsail_selection_models_total":    {Gateway, ofApp((*tally).readModels)},
 
 	"topsail_gateway_failover":         {Gateway, (*look).readFailover},
 	"topsail_selection_withdrawn":      {Gateway, (*look).readWithdrawn},

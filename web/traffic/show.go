@@ -49,6 +49,17 @@ func (c *Collector) App(name string, window time.Duration) api.AppSeries {
 	return a.over(name, window, settled(time.Now()))
 }
 
+// Chosen implements api.Traffic.
+func (c *Collector) Chosen(name string) []api.ModelTraffic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.apps[name]
+	if a == nil {
+		return nil
+	}
+	return a.chosen(settled(time.Now()))
+}
+
 // Version implements api.Traffic. It knows of no decisions.
 func (c *Collector) Version(id serving.ModelID, window time.Duration) api.VersionSeries {
 	c.mu.Lock()

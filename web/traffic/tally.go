@@ -19,6 +19,26 @@ type tally struct {
 	hits      float64 // of these, what the cache answered
 	took      histogram
 	objective time.Duration
+	models    map[serving.ModelID]asking // nil: it does not choose
+}
+
+// asking is what came of asking a model for an app: how often it was asked, answered in time, and agreed with the answer.
+type asking [3]float64
+
+// askingEvents are the labels of its numbers.
+var askingEvents = [len(asking{})]string{"asked", "answered", "agreed"}
+
+func (t *tally) readModels(s *obs.Series) {
+	at := slices.Index(askingEvents[:], s.Label("event"))
+	if at < 0 {
+		return
+	}
+	if t.models == nil {
+		t.models = map[serving.ModelID]asking{}
+	}
+	n := t.models[idOf(s)]
+	n[at] = number(s.Value)
+	t.models[idOf(s)] = n
 }
 
 func (t *tally) readAnswers(s *obs.Series) {
@@ -52,6 +72,15 @@ func (t *tally) since(before *tally) *tally {
 	d.asked -= before.asked
 	d.hits -= before.hits
 	d.took, _ = t.took.since(before.took)
+	d.models = make(map[serving.ModelID]asking, len(t.models))
+	for id, n := range t.models {
+		for i, already := range before.models[id] {
+			if n[i] >= already { // else its series began anew
+				n[i] -= already
+			}
+		}
+		d.models[id] = n
+	}
 	return &d
 }
 

@@ -23,6 +23,7 @@ type process struct {
 	looks int
 
 	answers, cache *obs.CounterVec
+	models         *obs.CounterVec
 	took           *obs.HistogramVec
 	objective      *obs.GaugeVec
 }
@@ -41,6 +42,7 @@ func (p *process) restart() {
 	p.answers = r.Counters("topsail_gateway_answers_total", "Answers.", "app", "cause")
 	p.took = r.Histograms("topsail_gateway_query_seconds", "Times.", obs.Seconds(), "app")
 	p.cache = r.Counters("topsail_gateway_cache_total", "Questions.", "app", "result")
+	p.models = r.Counters("topsail_selection_models_total", "Models.", "app", "model", "version", "event")
 	p.objective = r.Gauges("topsail_gateway_objective_seconds", "Objectives.", "app")
 }
 
@@ -77,6 +79,14 @@ func (p *process) answer(app string, cause serving.Cause, n int, took time.Durat
 	p.answers.WithLabelValues(app, cause.String()).Add(float64(n))
 	for range n {
 		p.took.WithLabelValues(app).Observe(took.Seconds())
+	}
+}
+
+// choose counts n answers, and that a model was asked for so many of them, answered and agreed.
+func (p *process) choose(app string, n int, model string, asked, answered, agreed float64) {
+	p.answer(app, serving.OK, n, time.Millisecond)
+	for event, x := range map[string]float64{"asked": asked, "answered": answered, "agreed": agreed} {
+		p.models.WithLabelValues(app, model, "1", event).Add(x)
 	}
 }
 

@@ -29,7 +29,7 @@ func appCommand() *cobra.Command {
 		return k.change(deletion("apps", k.args[0], "links", k.args[1]), "app %s is no longer linked to model %s", k.args[0], k.args[1])
 	})
 	return noun(&cobra.Command{Use: "app", Short: "Apps: what clients query"},
-		list, get, createApp(), setApp(), remove, link, unlink, appPolicy(), learnedCommand(), forgetCommand(), appTraffic())
+		list, get, createApp(), setApp(), remove, link, unlink, appPolicy(), insightCommand(), forgetCommand(), appTraffic())
 }
 
 // getApp shows, beside what is registered, what a person should look at.
@@ -223,11 +223,11 @@ func (k *call) limit() (*serving.Limit, error) {
 	return &serving.Limit{PerSecond: perSecond, Burst: burst}, nil
 }
 
-func learnedCommand() *cobra.Command {
-	c := takes("learned APP", "Show what an app's policy has learned", appNames)
+func insightCommand() *cobra.Command {
+	c := takes("insight APP", "Show how an app does, its models, and what its policy has learned", appNames)
 	userFlags(c)
 	return verb(c, func(k *call) error {
-		return read(k, learnedTable, k.parameters("uid", "context"), "apps", k.args[0], "learned")
+		return read(k, func(in api.Insight) *screen.Table { return insightTable(in, k.now) }, k.parameters("uid", "context"), "apps", k.args[0], "insight")
 	})
 }
 
@@ -249,16 +249,48 @@ func userFlags(c *cobra.Command) {
 	c.Flags().String("context", "", "in this context")
 }
 
-func learnedTable(l serving.Learning) *screen.Table {
-	t := screen.NewTable("MODEL", "SHARE", "WORTH", "JUDGED", "LOSS")
-	for _, m := range l.Models {
-		t.Row(m.String(), screen.Share(m.Share), screen.Number(m.Worth), screen.Number(m.Judged), screen.Number(m.Loss))
+func insightTable(in api.Insight, now time.Time) *screen.Table {
+	t := screen.NewTable("MODEL", "CHOSEN", "ANSWERED", "LATENCY", "REPLICAS", "FAILED", "SHARE", "WORTH", "JUDGED", "LOSS")
+	for _, m := range in.Models {
+		row := []string{m.Model + ":" + m.Version, shareOf(m.Chosen), shareOf(m.Answered), "", ready(m.Replicas), "", "", "", "", ""}
+		if m.Latency > 0 {
+			row[3] = screen.Micros(m.Latency)
+		}
+		if m.Usage != nil {
+			row[5] = screen.Number(float64(m.Usage.Failed))
+		}
+		if l := m.Learned; l != nil {
+			row[6], row[7], row[8], row[9] = screen.Share(l.Share), screen.Number(l.Worth), screen.Number(l.Judged), screen.Number(l.Loss)
+		}
+		t.Row(row...)
 	}
-	t.Row("all", "", "", screen.Number(l.Steps), screen.Number(l.Loss))
-	if l.Note != "" {
-		t.Row(l.Note)
+	if l := in.Learned; l != nil {
+		t.Row("all", "", "", "", "", "", "", "", screen.Number(l.Steps), screen.Number(l.Loss))
+		if l.Note != "" {
+			t.Row(l.Note)
+		}
+	}
+	for _, d := range in.Decisions[:min(3, len(in.Decisions))] {
+		t.Row(fmt.Sprintf("%s: %v from %d to %d, %s", screen.Ago(now, d.At), d.ModelID, d.From, d.To, d.Reason))
 	}
 	return t
+}
+
+// shareOf is a share that may not be known.
+func shareOf(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return screen.Share(*x)
+}
+
+// ready says how many of the replicas are.
+func ready(states map[string]int) string {
+	all := 0
+	for _, n := range states {
+		all += n
+	}
+	return fmt.Sprintf("%d of %d", states["ready"], all)
 }
 
 // merge is the JSON of a document with members on top of it.

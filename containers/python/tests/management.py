@@ -136,10 +136,11 @@ class Management:
     def putPolicy(self, app, body=None, if_match=None, **query):
         return self._change("app", app, self._app(app) | {"policy": body}, 200, query, if_match)
 
-    def getLearned(self, app, uid="", context=""):
+    def getInsight(self, app, uid="", context=""):
         self._app(app)
-        said = {"app": app, "policy": "exp4", "uid": uid, "context": context, "steps": 3, "loss": 0.5, "regret": 0.1}
-        return 200, said | {"models": []}
+        learned = {"uid": uid, "context": context, "steps": 3, "loss": 0.5, "regret": 0.1}
+        said = {"app": app, "policy": "exp4", "at": "2026-01-01T00:00:00Z", "learned": learned}
+        return 200, said | {"models": [], "decisions": []}
 
     def forgetLearned(self, app, uid="", context=""):
         self._app(app)

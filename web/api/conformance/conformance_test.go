@@ -80,7 +80,7 @@ func session() []request {
 		{"unlinkModel", "/apps/b/links/m", "", 200, nil},
 		{"getPolicy", "/apps/a/policy", "", 200, nil},
 		{"putPolicy", "/apps/a/policy", `{"kind":"vote","agreement":0.5}`, 200, nil},
-		{"getLearned", "/apps/a/learned?uid=u&context=c", "", 200, nil},
+		{"getInsight", "/apps/a/insight?uid=u&context=c", "", 200, nil},
 		{"forgetLearned", "/apps/a/learned", "", 204, nil},
 		{"tryApp", "/apps/a/try", `{"input":[1,2]}`, 200, nil},
 		{"getAppTraffic", "/apps/a/traffic?window=60", "", 200, nil},

@@ -41,6 +41,8 @@ var definitions = map[string]reflect.Type{
 	"Stream":       reflect.TypeFor[api.Stream](),
 	"StreamNow":    reflect.TypeFor[api.StreamNow](),
 	"Suspension":   reflect.TypeFor[serving.Suspension](),
+	"Insight":      reflect.TypeFor[api.Insight](),
+	"ModelInsight": reflect.TypeFor[api.ModelInsight](),
 }
 
 // taken are the schemas of requests, whose members are required as the type says. A stage of an app

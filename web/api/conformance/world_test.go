@@ -98,6 +98,10 @@ func (outside) Now() api.TrafficNow {
 	return api.TrafficNow{At: time.Unix(1e9, 0), Window: 60, Apps: []api.AppTraffic{{App: "a", SLO: 1, Rate: 2, Attainment: new(1.0), Defaults: new(0.0), Causes: map[string]float64{"timeout": 1}}}}
 }
 
+func (outside) Chosen(string) []api.ModelTraffic {
+	return []api.ModelTraffic{{ModelID: serving.ModelID{Model: "m", Version: "1"}, Chosen: 0.5, Answered: 1, Agreed: 0.5}}
+}
+
 func (outside) App(name string, _ time.Duration) api.AppSeries {
 	one := 1.5
 	series := []*float64{&one, nil}

@@ -49,9 +49,9 @@ function config(gateway) {
 
 // learned is what the policy knows, and how often somebody was answered at all.
 async function learned({gateway, web}) {
-  const state = await (await fetch(`${web}/api/v1/apps/sum/learned`)).text()
+  const insight = await (await fetch(`${web}/api/v1/apps/sum/insight`)).json()
   const usage = await (await fetch(`${web}/api/v1/apps/sum/usage`)).text()
-  return {state, usage, gateway}
+  return {state: JSON.stringify(insight.learned), usage, gateway}
 }
 
 // visit opens a page of an origin, and collects the statuses of what it sends, which the page itself may not get to see.

@@ -198,34 +198,51 @@ export function routes(world) {
     ],
     [
       'GET',
-      '/apps/:app/learned',
+      '/apps/:app/insight',
       ({args, q}) => {
         const a = app(args.app)
+        const kind = a.policy?.kind ?? 'single'
         const names =
-          a.policy?.kind === 'versions'
-            ? model(a.models[0]).versions.map((v) => [a.models[0], v])
-            : a.models.map((m) => [m, model(m).serving])
+          kind === 'versions' ? model(a.models[0]).versions.map((v) => [a.models[0], v]) : a.models.map((m) => [m, model(m).serving])
         const fresh = world.forgotten.has(args.app)
+        const learns = !['single', 'prefer', 'hedge', 'vote', 'mean', 'median'].includes(kind)
+        const states = (m, v) => [...world.replicas.values()].filter((r) => r.model === m && r.version === v).map((r) => r.state)
         return {
           body: {
             app: args.app,
-            policy: a.policy?.kind ?? 'single',
-            ...(q.get('uid') && {uid: q.get('uid')}),
-            ...(q.get('context') && {context: q.get('context')}),
-            steps: fresh ? 0 : 18342,
-            loss: fresh ? 0 : 0.031,
-            regret: fresh ? 0 : 12.4,
-            ...(a.policy?.kind === 'versions' && {
-              note: 'The canary 4 has 10% of the queries since 9 min and keeps them: its loss is no larger.',
+            policy: kind,
+            at: new Date().toISOString(),
+            traffic: now(world, t()).apps.find((one) => one.app === args.app),
+            ...(learns && {
+              learned: {
+                ...(q.get('uid') && {uid: q.get('uid')}),
+                ...(q.get('context') && {context: q.get('context')}),
+                steps: fresh ? 0 : 18342,
+                loss: fresh ? 0 : 0.031,
+                regret: fresh ? 0 : 12.4,
+                ...(kind === 'versions' && {
+                  note: 'The canary 4 has 10% of the queries since 9 min and keeps them: its loss is no larger.',
+                }),
+              },
             }),
             models: names.map(([m, v], i) => ({
               model: m,
               version: v,
-              share: names.length === 1 ? 1 : i === 0 ? 0.62 : 0.38 / (names.length - 1),
-              worth: fresh ? 0.5 : 0.96 - 0.05 * i,
-              judged: fresh ? 0 : 9200 - 2600 * i,
-              loss: fresh ? 0 : 0.024 + 0.02 * i,
+              current: model(m).current === v,
+              ...(names.length > 1 && {chosen: i === 0 ? 0.62 : 0.38 / (names.length - 1), answered: 0.998 - 0.01 * i, agreed: 0.9}),
+              ...(learns && {
+                learned: {
+                  share: names.length === 1 ? 1 : i === 0 ? 0.62 : 0.38 / (names.length - 1),
+                  worth: fresh ? 0.5 : 0.96 - 0.05 * i,
+                  judged: fresh ? 0 : 9200 - 2600 * i,
+                  loss: fresh ? 0 : 0.024 + 0.02 * i,
+                },
+              }),
+              latency_micros: 1840 + 300 * i,
+              replicas: states(m, v).reduce((of, state) => ({...of, [state]: (of[state] ?? 0) + 1}), {}),
+              usage: versionUsage(world, version(m, v), t()),
             })),
+            decisions: world.decisions.filter((d) => names.some(([m, v]) => d.model === m && d.version === v)).slice(0, 20),
           },
         }
       },

@@ -20,7 +20,8 @@ func NewTable(columns ...string) *Table {
 	return t
 }
 
-// Row adds a line. An empty cell is shown as a dash, so that columns can be told apart.
+// Row adds a line. An empty cell is shown as a dash, so that columns can be told apart. A single cell is a line of its
+// own, as long as it is.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -36,6 +37,9 @@ func (t *Table) Lines() []string {
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row {
+			if len(row) == 1 && len(t.rows[0]) > 1 {
+				break
+			}
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}

@@ -41,7 +41,7 @@ def test_apps(client, wine):
     assert client.apps.unlink("wine", "forest").models == []
     assert client.apps.link("wine", client.models.get("forest")).models == ["forest"]
     assert client.apps.set_policy("wine", {"kind": "exp4"}).policy == {"kind": "exp4"}
-    assert client.apps.learned("wine", user="ann").uid == "ann"
+    assert client.apps.insight("wine", user="ann").learned["uid"] == "ann"
     client.apps.forget("wine", user="ann", context="home")
     assert client.apps.delete("wine") is None
     with pytest.raises(topsail.NotFound, match="there is no app 'wine'") as e:

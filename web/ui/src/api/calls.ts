@@ -50,8 +50,8 @@ export const dryRunPolicy = (app: string, policy: T.Policy, ifMatch: string) =>
   client.send<T.DryRun>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch, query: dry})
 export const putPolicy = (app: string, policy: T.Policy, ifMatch: string) =>
   client.tagged<T.App>('PUT', path('apps', app, 'policy'), {body: policy, ifMatch})
-export const getLearned = (app: string, uid: string, context: string) =>
-  client.get<T.Learned>(path('apps', app, 'learned'), {query: {uid, context}})
+export const getInsight = (app: string, uid: string, context: string) =>
+  client.get<T.Insight>(path('apps', app, 'insight'), {query: {uid, context}})
 export const forgetLearned = (app: string, uid: string, context: string) =>
   client.send<void>('DELETE', path('apps', app, 'learned'), {query: {uid, context}})
 export const tryApp = (app: string, query: object) => client.send<T.Trial>('POST', path('apps', app, 'try'), {body: query})

@@ -99,11 +99,12 @@ class Apps(Resource):
         path = call.path("apps", name(app), "policy")
         return self._admin.send(call.change("PUT", path, _read, policy, etag(app), dry_run=dry_run), timeout)
 
-    def learned(
+    def insight(
         self, app: str | App, *, user: str | None = None, context: str | None = None, timeout: float | None = None
     ) -> Said:
-        """What the app's policy has learned, of a user or in a context where it tells them apart."""
-        path = call.path("apps", name(app), "learned")
+        """How the app does and why: its traffic, each model that it may call, and what its policy has learned, of a
+        user or in a context where it tells them apart."""
+        path = call.path("apps", name(app), "insight")
         return self._admin.send(call.get(path, Said.read, uid=user, context=context), timeout)
 
     def forget(
