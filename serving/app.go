@@ -142,6 +142,19 @@ func (a *App) Check() error {
 	return errors.Join(errs...)
 }
 
+// checkAsked says what is wrong with what a stage of an app asks, or nil.
+func (s *Stage) checkAsked(app string) error {
+	switch {
+	case s.App == "":
+		return CheckModelName(s.Model)
+	case s.Model != "":
+		return errors.New("it names a model and an app: it can call one of them")
+	case s.App == app:
+		return errors.New("it calls the app itself")
+	}
+	return CheckAppName(s.App)
+}
+
 // checkStages says what is wrong with the stages, or nil.
 func (a *App) checkStages() error {
 	if len(a.Stages) == 0 {
@@ -152,11 +165,11 @@ func (a *App) checkStages() error {
 		errs = append(errs, errors.New("has stages and also linked models or a policy: the stages name the models, and each is called"))
 	}
 	for _, s := range a.Stages {
-		if err := CheckModelName(s.Model); err != nil {
+		if err := s.checkAsked(a.Name); err != nil {
 			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
 		}
 		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.MaxQueue != 0 || s.Batch != (StageBatch{}) || s.Idempotent {
-			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, max_queue, batch and idempotent are for the stages of a model version: here give name, model and after", s.Name))
+			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, max_queue, batch and idempotent are for the stages of a model version: here give name, model or app, and after", s.Name))
 		}
 	}
 	return errors.Join(errs...)

@@ -33,6 +33,7 @@ func (c *Catalog) Check() error {
 		for _, name := range a.Models {
 			errs = append(errs, c.checkLink(a, name))
 		}
+		errs = append(errs, c.checkCircle(a, a.Name, 0))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Models)) {
 		m := c.Models[key]
@@ -42,6 +43,29 @@ func (c *Catalog) Check() error {
 		errs = append(errs, c.checkHosting(m))
 	}
 	return errors.Join(errs...)
+}
+
+// MaxNested bounds how deep apps ask apps.
+const MaxNested = 8
+
+// checkCircle says whether an app asks another one that comes back to it, however many are in between.
+func (c *Catalog) checkCircle(a *App, at string, depth int) error {
+	app := c.Apps[at]
+	if app == nil {
+		return nil
+	}
+	for _, name := range app.AskedApps() {
+		switch {
+		case name == a.Name:
+			return fmt.Errorf("app %q calls itself by way of app %q", a.Name, at)
+		case depth == MaxNested:
+			return fmt.Errorf("app %q calls app %q, which is more than %d apps deep", a.Name, name, MaxNested)
+		}
+		if err := c.checkCircle(a, name, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Catalog) checkLink(a *App, name string) error {

@@ -1,7 +1,9 @@
 package serving
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +107,8 @@ func TestStagesOfAVersion(t *testing.T) {
 		"batch is for versions without":             func(v *Version) { v.Batch.Strategy = "quantile" },
 		`stage "words": batch needs a strategy`:     func(v *Version) { v.Stages[2].Batch.MaxSize = 8 },
 		`stage "decode": batch needs a strategy`:    func(v *Version) { v.Stages[0].Batch.Delay = Duration(time.Millisecond) },
-		`stage "rank": model is for the stages of`:  func(v *Version) { v.Stages[3].Model = "m" },
+		`stage "rank": model and app are for the`:   func(v *Version) { v.Stages[3].Model = "m" },
+		`stage "words": model and app are for the`:  func(v *Version) { v.Stages[2].App = "a" },
 		`version "1": stage "decode": workers must`: func(v *Version) { v.Stages[0].Workers = 99 },
 	} {
 		v := v
@@ -118,6 +121,49 @@ func TestStagesOfAVersion(t *testing.T) {
 	v.Stages[0].Workers, v.Stages[0].CPUs = -1, []int{-1}
 	if err := v.Check(); strings.Count(err.Error(), `stage "decode": `) != 2 {
 		t.Errorf("not every problem says its stage: %v", err)
+	}
+}
+
+// A stage of an app asks a model or another app, and no app comes back to itself.
+func TestStagesThatAskApps(t *testing.T) {
+	app := func(name string, asks ...string) *App {
+		a := goodApp()
+		a.Name, a.Models, a.Policy = name, nil, PolicySpec{}
+		for _, other := range asks {
+			a.Stages = append(a.Stages, Stage{Name: "ask-" + other, App: other})
+		}
+		return &a
+	}
+	good := app("wine", "grapes", "cellar")
+	require.NoError(t, good.Check())
+	if got := good.AskedApps(); !slices.Equal(got, []string{"grapes", "cellar"}) || len(good.Asked()) != 0 {
+		t.Errorf("it asks the apps %v and the models %v", got, good.Asked())
+	}
+	for want, stage := range map[string]Stage{
+		"it names a model and an app":   {Name: "a", Model: "m", App: "grapes"},
+		"it calls the app itself":       {Name: "a", App: "wine"},
+		`stage "a": app name "/" : use`: {Name: "a", App: "/"},
+		`stage "a": model name "": use`: {Name: "a"},
+	} {
+		bad := app("wine")
+		bad.Stages = Pipeline{stage}
+		if err := bad.Check(); err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(want, " :", ":")) {
+			t.Errorf("%+v: %v, want %q", stage, err, want)
+		}
+	}
+
+	cat := Catalog{Apps: map[string]*App{"wine": good, "grapes": app("grapes", "soil"), "soil": app("soil", "gone")}}
+	require.NoError(t, cat.Check())
+	cat.Apps["soil"] = app("soil", "wine")
+	if err := cat.Check(); err == nil || !strings.Contains(err.Error(), `app "wine" calls itself by way of app "soil"`) {
+		t.Errorf("a circle: %v", err)
+	}
+	cat.Apps = map[string]*App{}
+	for i := range MaxNested + 2 {
+		cat.Apps[fmt.Sprint("a", i)] = app(fmt.Sprint("a", i), fmt.Sprint("a", i+1))
+	}
+	if err := cat.Check(); err == nil || !strings.Contains(err.Error(), "more than 8 apps deep") {
+		t.Errorf("a long chain: %v", err)
 	}
 }
 

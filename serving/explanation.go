@@ -15,7 +15,8 @@ type Explanation struct {
 
 // ExplainedModel is what one model had to do with an answer.
 type ExplainedModel struct {
-	ModelID
+	ModelID            // of an app, the model that decided its answer; empty: several, or none
+	App         string // of a stage that asked one, else empty
 	Generation  string // of the definition that was asked; not for clients
 	Asked       bool   // else it was in reserve, or left out
 	Shed        bool   // left out because capacity or time was short

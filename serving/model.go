@@ -204,8 +204,8 @@ func (v *Version) stageProblems() (errs []error) {
 		if b := s.Batch; (b.Strategy == "" || b.Strategy == "none") && (b.MaxSize > 0 || b.Delay > 0) {
 			wrong("stage %q: batch needs a strategy, \"fixed\", \"aimd\" or \"quantile\": without one, inputs are passed one at a time", s.Name)
 		}
-		if s.Model != "" {
-			wrong("stage %q: model is for the stages of apps: give a stage of a version code", s.Name)
+		if s.Model != "" || s.App != "" {
+			wrong("stage %q: model and app are for the stages of apps: give a stage of a version code", s.Name)
 		}
 	}
 	return append(errs, v.Stages.problems()...)

@@ -13,6 +13,7 @@ type Stage struct {
 	Name       string     `json:"name" required:"yes" help:"its name in after, metrics and logs"`
 	After      []string   `json:"after,omitempty" help:"the stages whose outputs it takes, or input for the query's input; by default the stage before it"`
 	Model      string     `json:"model,omitempty" help:"for a stage of an app: the model that it asks"`
+	App        string     `json:"app,omitempty" help:"in place of model: another app that it asks, which decides by its policy"`
 	Code       string     `json:"code,omitempty" help:"what its workers run, module:name; by default set by the program of the command"`
 	Workers    int        `json:"workers,omitempty" help:"number of worker processes; by default 1"`
 	CPUs       []int      `json:"cpus,omitempty" help:"CPUs to pin its workers to, in turn; by default any"`
@@ -29,7 +30,7 @@ type StageBatch struct {
 	Pad      bool     `json:"pad,omitempty" help:"for fixed: fill smaller batches up to the size with copies of an input, whose answers are dropped"`
 }
 
-// Pipeline is the stages of a model version, or of an app that asks one model after
+// Pipeline is the stages of a model version, or of an app that asks one model, or app, after
 // another. Each stage comes behind those that it
 // takes from; the output of the last one answers the query, and every other one
 // feeds at least one stage. A stage that takes from several waits for all of them.

@@ -129,11 +129,21 @@ func (a *App) Asked() []string {
 		asked = append(asked, a.Policy.Model)
 	}
 	for _, s := range a.Stages {
-		if !slices.Contains(asked, s.Model) {
+		if s.Model != "" && !slices.Contains(asked, s.Model) {
 			asked = append(asked, s.Model)
 		}
 	}
 	return asked
+}
+
+// AskedApps are the apps that its stages ask, each once.
+func (a *App) AskedApps() (names []string) {
+	for _, s := range a.Stages {
+		if s.App != "" && !slices.Contains(names, s.App) {
+			names = append(names, s.App)
+		}
+	}
+	return names
 }
 
 // eachPolicy joins what check finds wrong with the app's policy and its fallback.

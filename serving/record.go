@@ -25,6 +25,13 @@ type Record struct {
 	Asked     []RecordedAsk   `json:"asked"`
 	Output    json.RawMessage `json:"output,omitempty"` // the answer; nil when it was the default
 	Learned   bool            `json:"learned,omitempty"`
+	Inner     *RecordedInner  `json:"inner,omitempty"` // the query of the last stage, where that asks an app
+}
+
+// RecordedInner is a query to another app, which feedback is for as well.
+type RecordedInner struct {
+	App     string `json:"app"`
+	QueryID int64  `json:"query_id"`
 }
 
 // RecordedAsk is one model that was asked, as what it was then, and what it said in time.

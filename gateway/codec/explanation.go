@@ -77,8 +77,14 @@ func AppendExplanation(b []byte, e *serving.Explanation) []byte {
 }
 
 func appendExplainedModel(b []byte, m *serving.ExplainedModel) []byte {
-	b = appendModel(append(b, `{"model":`...), m.ModelID)
-	b = strconv.AppendBool(append(b, `,"asked":`...), m.Asked)
+	b = append(b, '{')
+	if m.App != "" {
+		b = append(AppendString(append(b, `"app":`...), m.App), ',')
+	}
+	if m.ModelID != (serving.ModelID{}) {
+		b = append(appendModel(append(b, `"model":`...), m.ModelID), ',')
+	}
+	b = strconv.AppendBool(append(b, `"asked":`...), m.Asked)
 	b = strconv.AppendBool(append(b, `,"answered":`...), len(m.Output) > 0)
 	if len(m.Output) > 0 {
 		b = append(append(b, `,"output":`...), m.Output...)

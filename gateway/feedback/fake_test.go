@@ -164,6 +164,9 @@ func (r *rig) defines(generation string, change func(a *serving.App)) {
 			"1": {ModelID: id(model), InputType: serving.Doubles},
 		}}
 	}
+	if len(a.Stages) > 0 {
+		cat.Apps["inner"] = &serving.App{Name: "inner", InputType: serving.Doubles, SLO: a.SLO, Models: models, Policy: serving.PolicySpec{Kind: serving.PolicyExp4}}
+	}
 	cat.Models["a"].Versions["1"].Generation = generation
 	require.NoError(r, r.p.SetCatalog(cat))
 }

@@ -22,9 +22,10 @@ type joined struct {
 	context   string
 	answer    *serving.Output // what the client got; nil: the default
 	source    serving.FeedbackSource
-	recorded  bool            // there is a record
-	duplicate bool            // which has had its feedback, or the mark has
-	mark      *serving.Record // of its sender's id; nil: it has none
+	recorded  bool                   // there is a record
+	duplicate bool                   // which has had its feedback, or the mark has
+	mark      *serving.Record        // of its sender's id; nil: it has none
+	inner     *serving.RecordedInner // nil: no other app had a part in it
 }
 
 // query is the id of the answer that it is about; 0: there was none.
@@ -113,7 +114,7 @@ func (j *Joiner) recall(ctx context.Context, app *serving.App, r *serving.Record
 		input = serving.Input{Type: r.InputType, Data: r.Input}
 	}
 	one := &joined{
-		user: r.User, context: r.Context, answer: parse(r.Output), source: serving.FromRecord, recorded: true, duplicate: r.Learned,
+		user: r.User, context: r.Context, answer: parse(r.Output), source: serving.FromRecord, recorded: true, duplicate: r.Learned, inner: r.Inner,
 		feedback: selection.Feedback{QueryID: r.QueryID, User: r.User, Input: input},
 	}
 	for _, ask := range r.Asked {
@@ -160,7 +161,7 @@ func (j *Joiner) dryRun(ctx context.Context, app *serving.App, f *serving.Feedba
 		one.answer = parse(p.Output)
 	}
 	for _, m := range p.Explained.Models {
-		if !m.Asked {
+		if !m.Asked || m.App != "" {
 			continue
 		}
 		if !m.Cached {

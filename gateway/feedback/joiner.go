@@ -63,8 +63,45 @@ func (j *Joiner) Feedback(ctx context.Context, list []serving.Feedback) ([]servi
 		j.metrics.count(app.Name, outcomeOf(err), len(list))
 		return nil, late(err)
 	}
+	inner, err := j.passOn(ctx, list, all)
+	if err != nil {
+		j.metrics.count(app.Name, failed, len(list))
+		return nil, late(err)
+	}
 	learned, err := j.learnAll(ctx, app, all)
+	for i := range learned {
+		learned[i].Models = append(learned[i].Models, inner[i].Models...)
+		learned[i].Forwarded += inner[i].Forwarded
+	}
 	return learned, late(err)
+}
+
+// passOn gives feedback to the apps that last stages asked, too, whose policies may learn. It does so before the piece is
+// marked: an app learns it once, however often it is sent. One that knows nothing of the query any more learns nothing.
+func (j *Joiner) passOn(ctx context.Context, list []serving.Feedback, all []*joined) ([]serving.Learned, error) {
+	learned := make([]serving.Learned, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxJoining)
+	for i, one := range all {
+		if one.inner == nil || one.duplicate {
+			continue
+		}
+		group.Go(func() error {
+			f := list[i]
+			f.App, f.QueryID, f.ID, f.Input = one.inner.App, one.inner.QueryID, "", serving.Input{}
+			got, err := j.Feedback(ctx, []serving.Feedback{f})
+			if errors.Is(err, serving.ErrUnavailable) {
+				return err
+			}
+			if err != nil {
+				j.log.Debug("feedback is not for the app of a stage", "app", f.App, "err", err)
+				return nil
+			}
+			learned[i] = got[0]
+			return nil
+		})
+	}
+	return learned, group.Wait()
 }
 
 // outcomeOf is the outcome of feedback that cannot be joined.

@@ -352,6 +352,40 @@ func TestLabelsOfEachType(t *testing.T) {
 	}
 }
 
+// Feedback on an answer that another app gave as the last stage is for that app, whose policy learns from it, once.
+func TestFeedbackForTheAppOfAStage(t *testing.T) {
+	bubble(t, func(a *serving.App) {
+		a.Models, a.Policy = nil, serving.PolicySpec{}
+		a.Stages = serving.Pipeline{{Name: "first", Model: "a"}, {Name: "last", App: "inner"}}
+	}, func(t *rig) {
+		t.behaves(twoAgree)
+		inner := func() float64 {
+			s, _, err := t.states.Explain(t.Context(), t.p.Learning("inner"), "", "")
+			require.NoError(t, err)
+			return s.Steps
+		}
+		p := t.predict(7)
+		f := serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")}
+		if l := t.must(f); l.Duplicate || len(l.Models) != len(models) || inner() != 1 {
+			t.Errorf("learned %+v, the app of the stage %v times", l, inner())
+		}
+		if l := t.must(f); !l.Duplicate || inner() != 1 {
+			t.Errorf("the same again: %+v, the app of the stage %v times", l, inner())
+		}
+
+		p = t.predict(8)
+		t.recorder.Flush(t.Context())
+		t.store.is(errors.New("the store is away"), 0)
+		if _, err := t.learn(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")}); !errors.Is(err, serving.ErrUnavailable) {
+			t.Errorf("without the store: %v", err)
+		}
+		t.store.is(nil, 0)
+		if t.must(serving.Feedback{QueryID: p.QueryID, Label: says(t, "7")}); inner() != 2 {
+			t.Errorf("sent again, the app of the stage has learned %v times", inner())
+		}
+	})
+}
+
 // A batch is learned as a whole, in order, and an answer once.
 func TestABatchOfFeedback(t *testing.T) {
 	bubble(t, nil, func(t *rig) {

@@ -94,6 +94,9 @@ func whole(tensors []serving.Tensor, body []byte) (serving.Value, error) {
 func InputLength(app *serving.App, cat *serving.Catalog) (length int) {
 	models := app.Models
 	if len(app.Stages) > 0 {
+		if inner := cat.Apps[app.Stages[0].App]; inner != nil {
+			return InputLength(inner, cat)
+		}
 		models = []string{app.Stages[0].Model}
 	}
 	asked := app.Pins()

@@ -230,8 +230,17 @@ func (q *query) explain() *serving.Explanation {
 func (q *query) explainAttempt(i int) serving.ExplainedModel {
 	try, ask, answer := &q.attempts[i], &q.plan.Asks[i], &q.answers[i]
 	m := serving.ExplainedModel{
-		ModelID: try.version.ModelID, Generation: try.version.Generation, Asked: i < q.opened && !try.shed && !ask.Absent, Shed: try.shed, Shadow: ask.Shadow,
+		Asked: i < q.opened && !try.shed && !ask.Absent, Shed: try.shed, Shadow: ask.Shadow,
 		Cached: try.cached, Took: try.took, Probability: ask.Probability, Weight: ask.Weight,
+	}
+	switch {
+	case try.app == nil:
+		m.ModelID, m.Generation = try.version.ModelID, try.version.Generation
+	case answer.Output != nil:
+		m.ModelID = try.id()
+	}
+	if try.app != nil {
+		m.App = try.app.name
 	}
 	if answer.Output != nil {
 		m.Output, m.Confidence = answer.Output.JSON, answer.Output.Confidence
@@ -334,6 +343,10 @@ func (q *query) record(a *serving.Prediction, from, to int) {
 			continue
 		}
 		v := q.attempts[i].version
+		if one := q.attempts[i].app; one != nil {
+			r.Inner = &serving.RecordedInner{App: one.name, QueryID: one.answer.QueryID}
+			continue
+		}
 		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: q.plan.Asks[i].Probability, Shadow: q.plan.Asks[i].Shadow}
 		if out := q.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
 			ask.Output = out.JSON

@@ -12,6 +12,7 @@ import (
 // attempt is one model version that is asked, or in reserve.
 type attempt struct {
 	version *version       // nil: a stage without one
+	app     *nested        // of a stage that asks an app; else nil
 	stage   int            // of an app with stages
 	input   serving.Input  // what it is asked about
 	respond time.Time      // when its answer must have come
@@ -23,6 +24,14 @@ type attempt struct {
 	hedgeAt time.Time      // when to go to a second replica; zero: not
 	cached  bool           // the cache had it, or an equal query asked
 	shed    bool           // left out to save capacity
+}
+
+// id is the version that has answered; of an app the one that decided, if it was one.
+func (try *attempt) id() serving.ModelID {
+	if try.app != nil {
+		return try.app.answer.Model
+	}
+	return try.version.ModelID
 }
 
 // attempt asks one: the cache, else an equal question in flight, else a replica. What
@@ -159,7 +168,7 @@ func (q *query) collect(now time.Time) (came bool) {
 			continue
 		}
 		came = true
-		if failure != nil && try.othersEnd(failure) && now.Before(try.respond) && !q.parts.given() {
+		if failure != nil && try.app == nil && try.othersEnd(failure) && now.Before(try.respond) && !q.parts.given() {
 			q.retry(i, failure)
 			continue
 		}
@@ -167,7 +176,10 @@ func (q *query) collect(now time.Time) (came bool) {
 			out, failure = nil, &serving.Failure{Cause: serving.ModelError, Message: "the answer is too large to be collected: ask for it in parts"}
 		}
 		a.Output, a.Failure = out, failure
-		if try.cached && out != nil {
+		switch {
+		case try.app != nil:
+			try.cached = try.app.answer.Cached
+		case try.cached && out != nil:
 			try.version.replicas.Usage.Cached()
 		}
 		if q.watched {
@@ -232,6 +244,10 @@ func (q *query) leave(at time.Time) {
 
 // leave gives up the attempt, and says why if it was held.
 func (try *attempt) leave(at time.Time) *serving.Failure {
+	if try.app != nil {
+		try.app.leave()
+		return nil
+	}
 	why := try.version.replicas.Leave(try.flight, at)
 	if try.call != nil {
 		try.call.Abandon()
@@ -244,6 +260,9 @@ func (try *attempt) leave(at time.Time) *serving.Failure {
 func (q *query) withdraw() {
 	for i := range q.attempts[:q.opened] {
 		try := &q.attempts[i]
+		if try.app != nil {
+			try.app.leave()
+		}
 		if try.call != nil && !q.answers[i].Come() && !q.plan.Asks[i].Shadow && !q.parts.readsOf(i) && try.flight.Withdraw() {
 			try.call.GiveUp()
 		}

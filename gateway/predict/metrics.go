@@ -44,6 +44,7 @@ type appMetrics struct {
 	hits, joins, misses atomic.Uint64
 	slo                 atomic.Int64  // nanoseconds
 	late                atomic.Uint64 // outputs
+	asStage             atomic.Int64  // moving average of its answers to stages of other apps, in nanoseconds
 	endings             func() map[selection.Ending]obs.Counter
 
 	reported reported                  // guarded by Metrics.mu, as is the next
@@ -119,6 +120,19 @@ func (a *appMetrics) answered(p *serving.Prediction, priority int, failure *serv
 		a.priorities[priority].defaults.Add(1)
 		a.fallback.Note(failure, received.Add(took))
 	}
+}
+
+// usual is how long its answers to stages usually take; 0: not known.
+func (a *appMetrics) usual() time.Duration { return time.Duration(a.asStage.Load()) }
+
+// answeredStage takes in how long one took. Of two at a time one may be lost.
+func (a *appMetrics) answeredStage(took time.Duration) {
+	const share = 8 // of the newest
+	usual := a.usual()
+	if usual == 0 {
+		usual = took
+	}
+	a.asStage.Store(int64(usual + (took-usual)/share))
 }
 
 // ended counts a policy's decision; one that does not say why it was made ended as its

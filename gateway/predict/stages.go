@@ -11,11 +11,11 @@ import (
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// stages are an app's models that are asked one after another, or side by side, each with what the
+// stages are an app's models, and other apps, that are asked one after another, or side by side, each with what the
 // ones before it have put out. A query of such an app asks a stage as soon as its inputs are there.
 type stages struct {
 	serving.Pipeline
-	models  []*linked        // by stage; one that does not exist has no version
+	models  []*linked        // by stage; one that does not exist has no version, nor has that of an app
 	sources [][]int          // by stage: whose outputs it takes; below 0 is the query's input
 	usage   []*usage.Counter // by stage
 }
@@ -87,7 +87,7 @@ func (s *stages) step(q *query, now time.Time) bool {
 			}
 		}
 		if last := q.slots[len(q.slots)-1]; last >= 0 && q.answers[last].Output != nil {
-			q.verdict = selection.Verdict{Output: q.answers[last].Output, Model: q.attempts[last].version.ModelID, Ended: selection.EndedAll}
+			q.verdict = selection.Verdict{Output: q.answers[last].Output, Model: q.attempts[last].id(), Ended: selection.EndedAll}
 			q.done = true
 			return true
 		}
@@ -145,13 +145,16 @@ func (s *stages) openStage(q *query, i int, now time.Time) {
 // ask asks the model of an attempt's stage, or says why it cannot.
 func (s *stages) ask(q *query, i int, now time.Time) *serving.Failure {
 	try := &q.attempts[i]
+	if s.Pipeline[try.stage].App != "" {
+		return s.askApp(q, i, now)
+	}
 	l := s.models[try.stage]
 	if try.version, _ = q.app.serving(l); try.version == nil && l.versions == nil {
 		return failure(serving.NoReplica, "model %s does not exist", l.name)
 	} else if try.version == nil {
 		return failure(serving.NoReplica, "no version of model %s is current", l.name)
 	}
-	in, err := s.inputOf(q, try.stage, try.version)
+	in, err := s.inputOf(q, try.stage, try.version.inputType, try.version.signature.InputTensors())
 	if err != nil {
 		return failure(serving.ModelError, "model %s: %v", l.name, err)
 	}
@@ -175,18 +178,20 @@ func failure(cause serving.Cause, format string, args ...any) *serving.Failure {
 // is left at the least, for those behind may have become quicker, which only asking them shows.
 func (s *stages) within(q *query, stage int, now time.Time) time.Duration {
 	left := q.respond.Sub(now)
-	return max(left-s.behind(q.app, stage), left/2)
+	return max(left-s.behind(q, stage), left/2)
 }
 
 // behind is what the stages behind one usually take, on the longest way, and what is
 // kept for them.
-func (s *stages) behind(a *app, stage int) time.Duration {
+func (s *stages) behind(q *query, stage int) time.Duration {
 	usual := make([]time.Duration, len(s.Pipeline)) // behind each stage
 	for j := len(s.Pipeline) - 1; j > stage; j-- {
 		took := usual[j]
-		if v, _ := a.serving(s.models[j]); v != nil {
+		if v, _ := q.app.serving(s.models[j]); v != nil {
 			median, _ := v.replicas.Latency()
 			took += median
+		} else if inner, err := q.p.app(s.Pipeline[j].App); err == nil {
+			took += inner.metrics.usual()
 		}
 		for _, from := range s.sources[j] {
 			if from >= 0 {
@@ -238,7 +243,7 @@ func (s *stages) count(q *query, now time.Time) {
 func (q *query) explainStages() *serving.Explanation {
 	e := &serving.Explanation{Policy: "stages", Ended: "all", Elapsed: time.Since(q.Received), Budget: q.budget, Priority: q.class().Priority}
 	for _, i := range q.slots {
-		if i < 0 || q.attempts[i].version == nil {
+		if i < 0 || q.attempts[i].version == nil && q.attempts[i].app == nil {
 			continue // the query ended before it came to this one
 		}
 		m := q.explainAttempt(i)

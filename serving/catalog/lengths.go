@@ -38,7 +38,7 @@ func ofLength(cat *serving.Catalog, app *serving.App) (found []*serving.Version)
 	models := slices.Clone(app.Models)
 	for i, s := range app.Stages {
 		if slices.Contains(app.Stages.Sources(i), serving.QueryInput) {
-			models = append(models, s.Model)
+			models = append(models, s.Model) // of another app, its own change says so
 		}
 	}
 	var ids []serving.ModelID

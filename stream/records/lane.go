@@ -159,7 +159,7 @@ func (l *lane) patience(began time.Time, tries int) time.Duration {
 // bare says whether the app has no model.
 func (l *lane) bare() bool {
 	app, err := l.handler.cfg.Scorer.App(l.app)
-	return err == nil && len(app.Asked()) == 0
+	return err == nil && len(app.Asked()) == 0 && len(app.Stages) == 0
 }
 
 // answered notes that a record got its answer.

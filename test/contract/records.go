@@ -71,6 +71,7 @@ func record(app string, query int64) *serving.Record {
 	return &serving.Record{
 		QueryID: query, App: app, InputType: serving.Doubles, InputHash: serving.InputHash{byte(query)},
 		At: now, Expires: now.Add(time.Hour), Asked: []serving.RecordedAsk{{ModelID: id("m", "1")}},
+		Inner: &serving.RecordedInner{App: "b", QueryID: query + 1},
 	}
 }
 

@@ -109,6 +109,7 @@ func TestScopes(t *testing.T) {
 		{"alice", "PUT", "/apps/a/links/free", "", 200, nil},
 		{"alice", "PUT", "/apps/a/links/n", "", 404, nil},
 		{"alice", "PATCH", "/apps/a", `{"models":["m","n"]}`, 403, []string{`model \"n\" is called by other apps only`}},
+		{"alice", "PATCH", "/apps/a", `{"models":[],"stages":[{"name":"s","app":"b"}]}`, 403, []string{`a stage calls app \"b\"`}},
 		{"alice", "DELETE", "/apps/a/learned", "", 204, nil},
 		{"alice", "POST", "/models/fresh/versions", `{"version":"1","input_type":"d","command":["m"]}`, 201, nil},
 		{"alice", "POST", "/models/m/versions", `{"version":"3","input_type":"d","command":["m"]}`, 201, nil},

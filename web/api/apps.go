@@ -162,7 +162,16 @@ func (a *api) patchApp(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *api) deleteApp(w http.ResponseWriter, r *http.Request) error {
-	return a.alterApp(w, r, func(_ view, app *serving.App) ([]catalog.Change, error) {
+	return a.alterApp(w, r, func(v view, app *serving.App) ([]catalog.Change, error) {
+		var users []string
+		for _, other := range v.cat.Apps {
+			if slices.Contains(other.AskedApps(), app.Name) {
+				users = append(users, other.Name)
+			}
+		}
+		if slices.Sort(users); len(users) > 0 {
+			return nil, inUse("app %q is a stage of %s; take it out there first", app.Name, appList(users))
+		}
 		return []catalog.Change{catalog.DeleteApp{Name: app.Name}}, nil
 	})
 }
@@ -244,6 +253,12 @@ func misnamed(cat *serving.Catalog, app *serving.App) error {
 		return err
 	}
 	for _, s := range app.Stages {
+		if s.App != "" {
+			if cat.Apps[s.App] == nil {
+				return fmt.Errorf("app %q: stage %q calls app %q, which does not exist", app.Name, s.Name, s.App)
+			}
+			continue
+		}
 		if cat.Models[s.Model] == nil {
 			return fmt.Errorf("app %q: stage %q calls model %q, which does not exist", app.Name, s.Name, s.Model)
 		}

@@ -69,6 +69,8 @@ func TestAppsThatAreRefused(t *testing.T) {
 		app(`,"models":["m"],"policy":{"kind":"vote","models":["m:9"]}`):   `version \"9\" of model \"m\", which does not exist`,
 		app(`,"policy":{"kind":"custom","model":"ghost"}`):                 `\"ghost\", which decides, does not exist`,
 		app(`,"policy":{"kind":"custom","model":"free"}`):                  "must take strings",
+		app(`,"stages":[{"name":"s","app":"ghost"}]`):                      `stage \"s\" calls app \"ghost\", which does not exist`,
+		app(`,"stages":[{"name":"s","app":"a","model":"m"}]`):              "it names a model and an app",
 		app(`,"cache":{"rond":1}`):                                         `\"cache.rond\" is unknown: did you mean \"round\"?`,
 		app(`,"cache":{"ttl_micros":9223372036854775807}`):                 `\"cache.ttl_micros\" is out of range`,
 		app(`,"Weight":1`):                                                 `\"Weight\" is unknown`,
@@ -207,6 +209,17 @@ func TestDeleteApp(t *testing.T) {
 	}
 	expectCode(t, w.ask("DELETE", "/apps/a", ""), 404, "not_found")
 	expectCode(t, w.ask("GET", "/apps/a", ""), 404, "not_found")
+}
+
+// An app that is a stage of others stays, and comes back to none of them.
+func TestAppsAsStages(t *testing.T) {
+	w := having(t)
+	expect(t, w.ask("POST", "/apps", `{"name":"x","input_type":"d","latency_slo_micros":1000,"stages":[{"name":"s","model":"m"},{"name":"t","app":"a"}]}`), 201, `{"name":"t","app":"a"}`)
+	expectCode(t, w.ask("DELETE", "/apps/a", ""), 409, "in_use", `app \"a\" is a stage of app \"x\"`)
+	expectCode(t, w.ask("PATCH", "/apps/a", `{"models":[],"stages":[{"name":"s","app":"x"}]}`), 400, "invalid", "calls itself by way of app")
+	expect(t, w.ask("GET", "/apps/x/usage", ""), 200, `"stage":"t","app":"a"`)
+	expect(t, w.ask("DELETE", "/apps/x", ""), 204)
+	expect(t, w.ask("DELETE", "/apps/a", ""), 204)
 }
 
 func TestLinks(t *testing.T) {

@@ -80,7 +80,7 @@ func (e *effects) asked(before, after *serving.App) {
 			e.say("App %q calls version %q of model %q from now on.", after.Name, is, model)
 		}
 	}
-	if len(after.Asked()) == 0 && (before == nil || len(before.Asked()) > 0) {
+	if len(after.Asked()) == 0 && len(after.Stages) == 0 && (before == nil || len(before.Asked()) > 0) {
 		e.say("App %q links no model: every query gets its default.", after.Name)
 	}
 }

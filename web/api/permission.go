@@ -103,9 +103,14 @@ func (s scope) changesModel(cat *serving.Catalog, name string) error {
 	return nil
 }
 
-// changesLinks refuses to have an app ask models that the caller does not see. before
+// changesLinks refuses to have an app ask models and apps that the caller does not see. before
 // is the app as it is, or nil.
 func (s scope) changesLinks(cat *serving.Catalog, before, after *serving.App) error {
+	for _, name := range after.AskedApps() {
+		if !s.seesApp(name) && (before == nil || !slices.Contains(before.AskedApps(), name)) {
+			return s.refuse(fmt.Sprintf("a stage calls app %q", name))
+		}
+	}
 	for _, name := range after.Asked() {
 		if before != nil && slices.Contains(before.Asked(), name) {
 			continue

@@ -30,6 +30,7 @@ type Usage struct {
 type StageUsage struct {
 	Stage string `json:"stage"`
 	Model string `json:"model,omitempty"` // of an app's stage: what it asks
+	App   string `json:"app,omitempty"`   // the same
 	Figures
 }
 
@@ -176,7 +177,7 @@ func usedStages(p serving.Pipeline, counted []serving.Usage, figures map[string]
 	named := map[string]bool{}
 	for _, s := range p {
 		named[s.Name] = true
-		list = append(list, StageUsage{Stage: s.Name, Model: s.Model, Figures: figures[s.Name]})
+		list = append(list, StageUsage{Stage: s.Name, Model: s.Model, App: s.App, Figures: figures[s.Name]})
 	}
 	for _, u := range counted {
 		if name := u.Key.Stage; name != "" && !named[name] {

@@ -144,7 +144,7 @@ func TestVersionsOfStages(t *testing.T) {
 	expect(t, w.ask("GET", "/catalog", ""), 200, `"stages":[{"name":"a"`)
 	for body, says := range map[string]string{
 		`"stages":[{"workers":2}]`:                                          `\"stages[0].name\" is missing`,
-		`"stages":[{"name":"a","model":"m"}]`:                               `model is for the stages of apps`,
+		`"stages":[{"name":"a","model":"m"}]`:                               `model and app are for the stages of apps`,
 		`"stages":[{"name":"a","cpus":[1.5]}]`:                              `\"stages[0].cpus[0]\" must be a whole number`,
 		`"stages":[{"name":"a","batch":{"delay_micros":9223372036854776}}]`: `\"stages[0].batch.delay_micros\" is out of range`,
 		`"stages":[{"name":"a"}]`:                                           "need a command or a bundle",

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/topsail-serving/topsail/internal/schema"
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -48,6 +50,12 @@ func (l *loader) links(c *Config) {
 			}
 		}
 		for j, s := range a.Stages {
+			if s.App != "" {
+				if !slices.ContainsFunc(c.Apps, func(other *serving.App) bool { return other.Name == s.App }) {
+					l.wrong(element(element("app", i)+".stages", j)+".app", "app %q: stage %q calls app %q, which is not in this file", a.Name, s.Name, s.App)
+				}
+				continue
+			}
 			if current[s.Model] == nil {
 				l.wrong(element(element("app", i)+".stages", j)+".model", "app %q: stage %q calls model %q, which is not in this file%s", a.Name, s.Name, s.Model, schema.DidYouMean(s.Model, keys(current)))
 			}

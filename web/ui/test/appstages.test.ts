@@ -33,6 +33,16 @@ describe('the stages of an app', () => {
     expect(draftsOf([])).toEqual([])
   })
 
+  it('may ask apps', () => {
+    const stages = [
+      {name: 'a', model: 'x'},
+      {name: 'b', app: 'wine', after: ['input']},
+    ]
+    expect(stagesOf(draftsOf(stages))).toEqual(stages)
+    expect(toml(stages)).toContain('name = "b"\napp = "wine"\nafter = ["input"]')
+    expect(modelsOf({...blank, stages})).toEqual(['x'])
+  })
+
   it('follow a stage that has another name', () => {
     const drafts = draftsOf(join).map((draft) => (draft.name === 'embed' ? {...draft, name: ' see '} : draft))
     expect(after(drafts)).toEqual({see: 'input', colour: 'input', rank: 'see,colour'})
@@ -83,7 +93,7 @@ describe('the stages of an app', () => {
     )
     expect(one).toEqual({
       name: 'There is another one of this name.',
-      model: 'Choose a model.',
+      model: 'Choose a model or an app.',
       use: 'No stage takes what it puts out, and only the last one answers.',
     })
     expect(two?.name).toContain('1 to 63')

@@ -6,7 +6,7 @@ import {input} from './graph'
 export interface Draft {
   id: number
   name: string
-  model: string
+  model: string // or an app: inApp of its name
   after: number[] | null // the stages that it takes from, in this order; null: the stage before it
 }
 
@@ -14,9 +14,17 @@ export const theInput = 0 // in after: the query's input
 export const most = 32
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/
 
-// modelsOf are the models that an app asks, each once.
+// inApp is an app where a draft has a model, whose names have no blanks.
+export const inApp = (name: string) => `app ${name}`
+
+// asked is what a stage of a draft asks.
+function asked({model}: Draft): {model: string} | {app: string} {
+  return model.startsWith(inApp('')) ? {app: model.slice(inApp('').length)} : {model}
+}
+
+// modelsOf are the models that an app asks, each once; those of apps that its stages ask are theirs.
 export function modelsOf(app: App): string[] {
-  return app.stages?.length ? [...new Set(app.stages.map(({model}) => model))] : (app.models ?? [])
+  return app.stages?.length ? [...new Set(app.stages.flatMap(({model}) => model ?? []))] : (app.models ?? [])
 }
 
 // sourcesOf is what a stage takes, in words of the API, also where it does not say so.
@@ -27,19 +35,19 @@ export function sourcesOf(stages: readonly AppStage[], i: number): string[] {
 
 export function draftsOf(stages: readonly AppStage[]): Draft[] {
   const numbers = new Map([[input, theInput]])
-  return stages.map(({name, model, after}, i) => {
+  return stages.map(({name, model, app, after}, i) => {
     const taken = after?.map((from) => numbers.get(from)).filter((id) => id !== undefined)
     if (!numbers.has(name)) numbers.set(name, i + 1)
-    return {id: i + 1, name, model, after: taken?.length ? taken : null}
+    return {id: i + 1, name, model: app ? inApp(app) : (model ?? ''), after: taken?.length ? taken : null}
   })
 }
 
 export function stagesOf(drafts: readonly Draft[]): AppStage[] {
   const names = new Map(drafts.map(({id, name}) => [id, name.trim()]))
-  return drafts.map(({name, model, after}) => ({
-    name: name.trim(),
-    model,
-    ...(after && {after: after.map((id) => (id === theInput ? input : (names.get(id) ?? '')))}),
+  return drafts.map((draft) => ({
+    name: draft.name.trim(),
+    ...asked(draft),
+    ...(draft.after && {after: draft.after.map((id) => (id === theInput ? input : (names.get(id) ?? '')))}),
   }))
 }
 
@@ -112,7 +120,7 @@ export function wrongs(drafts: readonly Draft[]): Wrong[] {
     const twice = name === input || drafts.slice(0, i).some((other) => other.name.trim() === name)
     return {
       name: !nameForm.test(name) ? "1 to 63 letters, digits, '_' or '-'." : twice ? 'There is another one of this name.' : '',
-      model: draft.model === '' ? 'Choose a model.' : '',
+      model: draft.model === '' ? 'Choose a model or an app.' : '',
       use: i < drafts.length - 1 && !used.has(draft.id) ? 'No stage takes what it puts out, and only the last one answers.' : '',
     }
   })
@@ -121,9 +129,9 @@ export function wrongs(drafts: readonly Draft[]): Wrong[] {
 // toml is the stages as in a configuration file, below the app.
 export function toml(stages: readonly AppStage[]): string {
   return stages
-    .map(({name, model, after}) => {
+    .map(({name, model, app, after}) => {
       const takes = after?.length ? `\nafter = [${after.map((from) => JSON.stringify(from)).join(', ')}]` : ''
-      return `[[app.stages]]\nname = ${JSON.stringify(name)}\nmodel = ${JSON.stringify(model)}${takes}`
+      return `[[app.stages]]\nname = ${JSON.stringify(name)}\n${app ? 'app' : 'model'} = ${JSON.stringify(app ?? model)}${takes}`
     })
     .join('\n\n')
 }

@@ -59,8 +59,8 @@ class App(Record):
     default_output: str | None = None
     cold_start_micros: int | None = None
     models: list[str] | None = None  # linked models, in the order of linking
-    # {name, model, after}: instead of models: the stages that are called one after another, each with the outputs of
-    # those before it; the last one answers
+    # {name, model, app, after}: instead of models: the stages that are called one after another, each with the outputs
+    # of those before it; the last one answers
     stages: list[dict[str, Any]] | None = None
     # number, label, vector or json: what the policy takes outputs for; empty: what it takes first
     output_type: str | None = None
@@ -358,7 +358,8 @@ class Usage(Record):
     candidates: list[str] | None = None
     # when it was registered; absent if a release without usage registered it and nothing has been counted yet
     since: str | None = None
-    # {usage, cached, failed, missed, total_micros, mean_micros, min_micros, max_micros, last_failure, stage, model}
+    # {usage, cached, failed, missed, total_micros, mean_micros, min_micros, max_micros, last_failure, stage, model,
+    # app}
     stages: list[dict[str, Any]] | None = None
     mean_micros: float | None = None
     min_micros: int | None = None
