@@ -119,8 +119,8 @@ func (a *App) prune(s *selection.State, now time.Time) *selection.State {
 // bounded is as much of a past as is kept, the latest.
 func bounded(past []selection.PastModel) []selection.PastModel {
 	numbers := 0
-	for i := len(past) - 1; i >= 0; i-- {
-		if numbers += len(past[i].Vector); numbers > selection.MaxPastNumbers || len(past)-i > selection.MaxPast {
+	for i, m := range slices.Backward(past) {
+		if numbers += len(m.Vector); numbers > selection.MaxPastNumbers || len(past)-i > selection.MaxPast {
 			return slices.Clone(past[i+1:])
 		}
 	}

@@ -221,21 +221,21 @@ func (s *selected) plan(candidates []selection.Candidate, offered []int, most in
 }
 
 // verdict is what the model makes of the answers, if it can be.
-func (c *decided) verdict(plan *selection.Plan, answers []selection.Answer) (selection.Verdict, bool) {
-	v := selection.Verdict{Confidence: min(max(c.Confidence, 0), 1)}
-	if c.Model != "" {
+func (d *decided) verdict(plan *selection.Plan, answers []selection.Answer) (selection.Verdict, bool) {
+	v := selection.Verdict{Confidence: min(max(d.Confidence, 0), 1)}
+	if d.Model != "" {
 		for i := range answers {
-			if names(c.Model, plan.Asks[i].ID) && answers[i].Output != nil {
+			if names(d.Model, plan.Asks[i].ID) && answers[i].Output != nil {
 				v.Output, v.Model = answers[i].Output, plan.Asks[i].ID
 				return v, true
 			}
 		}
 		return v, false
 	}
-	if !c.finishes() {
+	if !d.finishes() {
 		return v, false
 	}
-	out, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: c.Output})
+	out, err := serving.NewOutput(serving.Value{DType: serving.JSON, Data: d.Output})
 	v.Output = out
 	return v, err == nil
 }
