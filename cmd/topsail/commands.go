@@ -32,7 +32,7 @@ func rootCommand() *cobra.Command {
 		roleCommand("scheduler", "Decide the numbers of replicas, while leading", cluster.Scheduler),
 		roleCommand("web", "Serve management", cluster.Web),
 		streamCommand(),
-		seedCommand(), restoreCommand(), gatewaysCommand(),
+		seedCommand(), restoreCommand(),
 		configCommand(), doctorCommand(), runtimeCommand(), environmentCommand(), engineCommand(),
 	)
 	root.AddCommand(admin.ApplyCommand())

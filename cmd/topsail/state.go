@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -71,27 +70,4 @@ func restoreCommand() *cobra.Command {
 		return ofRedis(c, args)
 	}
 	return c
-}
-
-func gatewaysCommand() *cobra.Command {
-	var job, reason string
-	c := &cobra.Command{
-		Use:     "gateways COUNT",
-		Short:   "Set the number of gateways",
-		GroupID: "cluster",
-		Args:    cobra.ExactArgs(1),
-	}
-	c.Flags().StringVar(&job, "job", "topsail-gateway", "the Nomad job of the gateways")
-	c.Flags().StringVar(&reason, "reason", "set by hand", "reason, for the job's history")
-	return configured(c, func(c *cobra.Command, args []string, cfg *config.Config, log *slog.Logger) error {
-		count, err := strconv.Atoi(args[0])
-		if err != nil || count < 1 {
-			return fmt.Errorf("%q is not a number of gateways: use 1 or more", args[0])
-		}
-		if err := cluster.ScaleGateways(c.Context(), cfg, job, count, reason, log); err != nil {
-			return err
-		}
-		fmt.Fprintf(c.OutOrStdout(), "%s will have %d gateways\n", job, count)
-		return nil
-	})
 }

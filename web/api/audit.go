@@ -37,7 +37,7 @@ func auditQuery(r *http.Request) (query serving.AuditQuery, err error) {
 		return serving.AuditQuery{}, err
 	}
 	query = serving.AuditQuery{Before: c.After, Limit: c.Limit}
-	kinds := []string{"app", "model", "version", "replica", "artifact", "key", "learned", "stream", "backup"}
+	kinds := []string{"app", "model", "version", "replica", "artifact", "key", "learned", "stream", "role", "backup"}
 	if query.Kind, err = rest.Choice(r, "kind", "", kinds); err != nil {
 		return serving.AuditQuery{}, err
 	}

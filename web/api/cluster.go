@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"github.com/topsail-serving/topsail/internal/check"
+	"github.com/topsail-serving/topsail/web/auth"
+	"github.com/topsail-serving/topsail/web/problem"
 	"github.com/topsail-serving/topsail/web/rest"
 )
 
@@ -57,6 +61,48 @@ func (l *live) getCluster(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return rest.Respond(w, http.StatusOK, l.view(r).cluster(c, l.Replicas.Replicas()))
+}
+
+// maxProcesses bounds how many of a role can be asked for.
+const maxProcesses = 1000
+
+// setCount sets how many processes of a role there are to be.
+func (l *live) setCount(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Count  int    `json:"count" required:"yes"`
+		Reason string `json:"reason"`
+	}
+	if err := rest.ReadJSON(w, r, rest.MaxBody, &body); err != nil {
+		return err
+	}
+	role := r.PathValue("role")
+	switch {
+	case !slices.Contains(Roles, role):
+		return problem.New(http.StatusNotFound, "not_found", fmt.Sprintf("there is no role %q: use one of %s", role, strings.Join(Roles, ", ")))
+	case body.Count < 1 || body.Count > maxProcesses:
+		return rest.Invalid("count must be between 1 and %d", maxProcesses)
+	case len(body.Reason) > maxWho:
+		return rest.Invalid("reason has more than %d bytes", maxWho)
+	case l.SetCount == nil:
+		return fmt.Errorf("%w: in local mode one process has every role", ErrRefused)
+	}
+	if err := scopeOf(r).whole(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	if err := l.SetCount(ctx, role, body.Count, fmt.Sprintf("by %s: %s", auth.Of(r.Context()).Name, cmp.Or(body.Reason, "set by hand"))); err != nil {
+		return err
+	}
+	after, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if err := l.note(r, "scale", "role", role, nil, after); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
 // cluster is what the caller sees of the cluster: alarms about objects that they see,

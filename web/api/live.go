@@ -45,6 +45,7 @@ func (a *api) liveRoutes() []route {
 		{"GET /replicas/{replica}/logs", serving.RoleViewer, l.readLogs, ""},
 		{"GET /decisions", serving.RoleViewer, l.listDecisions, ""},
 		{"GET /scheduler", serving.RoleViewer, l.getScheduler, ""},
+		{"PUT /cluster/roles/{role}/count", serving.RoleOperator, l.setCount, ""},
 		{"GET /cluster", serving.RoleViewer, l.getCluster, ""},
 		{"GET /traffic", serving.RoleViewer, l.getTraffic, ""},
 		{"GET /apps/{app}/insight", serving.RoleViewer, l.getInsight, ""},

@@ -237,6 +237,34 @@ func TestCluster(t *testing.T) {
 	})
 }
 
+// TestSetCount sets how many processes of a role a cluster has, and notes who did.
+func TestSetCount(t *testing.T) {
+	r := runs(t)
+	path := "/cluster/roles/gateway/count"
+	expectCode(t, r.ask("PUT", path, `{"count":3}`), 409, "refused", "in local mode one process has every role")
+	var did string
+	r.api.SetCount = func(_ context.Context, role string, count int, reason string) error {
+		did = fmt.Sprint(role, " ", count, " ", reason)
+		return r.refuses
+	}
+	expect(t, r.askBy("operator", "PUT", path, `{"count":3,"reason":"night"}`), 202)
+	if did != "gateway 3 by operator: night" {
+		t.Errorf("it did %q", did)
+	}
+	if e := r.log[0]; e.Kind != "role" || e.Action != "scale" || e.Name != "gateway" || e.Who != "operator" || string(e.After) != `{"count":3,"reason":"night"}` {
+		t.Errorf("the audit log has %+v", e)
+	}
+	expect(t, r.ask("GET", "/audit?kind=role", ""), 200, `"name":"gateway"`)
+	for body, says := range map[string]string{`{}`: "count", `{"count":0}`: "between 1 and 1000", `{"count":1001}`: "between", `{"count":1,"reason":"` + strings.Repeat("x", 257) + `"}`: "256 bytes"} {
+		expectCode(t, r.ask("PUT", path, body), 400, "invalid", says)
+	}
+	expectCode(t, r.ask("PUT", "/cluster/roles/sidecar/count", `{"count":1}`), 404, "not_found", "use one of gateway")
+	expectCode(t, r.askBy("viewer", "PUT", path, `{"count":3}`), 403, "forbidden")
+	expectCode(t, r.askBy("alice", "PUT", path, `{"count":3}`), 403, "forbidden")
+	r.refuses = fmt.Errorf("%w: Nomad is just changing the job", ErrRefused)
+	expectCode(t, r.ask("PUT", path, `{"count":3}`), 409, "refused", "just changing")
+}
+
 func TestTry(t *testing.T) {
 	r := runs(t)
 	expect(t, r.askBy("operator", "POST", "/apps/a/try", `{"input": [1, 2]}`), 200, `"answer":{"output":3}`, `"micros":1500`, `"stages":[]`)

@@ -27,6 +27,9 @@ type System struct {
 	Replicas  Replicas
 	Scheduler Scheduler
 	Cluster   func(ctx context.Context) Cluster // the processes and servers, as they are
+	// SetCount sets how many processes of a role there are to be: one of Roles. It is nil where there is one of each, and
+	// fails with ErrRefused where what runs them does not take it.
+	SetCount func(ctx context.Context, role string, count int, reason string) error
 	// Job is how a version runs. Without secrets, it lacks what catalog.Redact leaves out of a version.
 	Job func(ctx context.Context, id serving.ModelID, secrets bool) (Job, error)
 	Ask func(ctx context.Context, app string, body []byte) (Trial, error) // a gateway
@@ -234,6 +237,9 @@ type Cluster struct {
 	Servers   []check.Finding `json:"servers"` // that the system depends on
 	Alarms    []check.Finding `json:"alarms"`  // what a person should look at, of what kind it is
 }
+
+// Roles are those of processes whose number can be set.
+var Roles = []string{"gateway", "scheduler", "web", "stream"}
 
 // Process is one process of the system.
 type Process struct {

@@ -20,7 +20,7 @@ func auditCommand() *cobra.Command {
 }
 
 func auditFlags(f *pflag.FlagSet) {
-	f.String("kind", "", "only changes of this kind of object: app, model, version, replica, artifact, key, learned or stream")
+	f.String("kind", "", "only changes of this kind of object: app, model, version, replica, artifact, key, learned, stream or role")
 	f.String("name", "", "of this object")
 	f.String("who", "", "by this key")
 	f.IntP("lines", "n", 20, "how many; 0 is all")

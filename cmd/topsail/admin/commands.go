@@ -2,9 +2,13 @@ package admin
 
 import (
 	"cmp"
+	"net/http"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/topsail-serving/topsail/internal/apiclient"
 )
 
 const group = "management"
@@ -19,7 +23,24 @@ func AddTo(root *cobra.Command) {
 		appCommand(), modelCommand(), versionCommand(), replicaCommand(), policyCommand(), keyCommand(), artifactCommand(),
 		decisionCommand(), eventsCommand(), auditCommand(), deployCommand(), importCommand(), predictCommand(), feedbackCommand(),
 		rollbackCommand(), logsCommand(), topCommand(), usageCommand(), exportCommand(), backupCommand(), docsCommand(),
+		countCommand("gateways", "gateway", "gateways"), countCommand("schedulers", "scheduler", "schedulers"),
+		countCommand("management", "web", "management processes"),
 	)
+}
+
+// countCommand sets how many processes of a role there are.
+func countCommand(name, role, processes string) *cobra.Command {
+	c := &cobra.Command{Use: name + " COUNT", Short: "Set the number of " + processes, Args: cobra.ExactArgs(1)}
+	reason := c.Flags().String("reason", "", "reason, for the job's history and the audit log")
+	return single(c, func(k *call) error {
+		count, err := strconv.Atoi(k.args[0])
+		if err != nil || count < 1 {
+			return misused("%q is not a number of %s: use 1 or more", k.args[0], processes)
+		}
+		body := map[string]any{"count": count, "reason": *reason}
+		r := apiclient.Request{Method: http.MethodPut, Path: []string{"cluster", "roles", role, "count"}, Body: body}
+		return k.change(r, "%s: %d from now on", processes, count)
+	})
 }
 
 // built is the version of this program, with the revision that it was built from.

@@ -1,12 +1,9 @@
 package cluster
 
 import (
-	"context"
-	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -19,13 +16,4 @@ func longestSLO(cat *serving.Catalog, model string) time.Duration {
 		}
 	}
 	return longest
-}
-
-// ScaleGateways sets the number of gateways.
-func ScaleGateways(ctx context.Context, cfg *config.Config, job string, count int, reason string, log *slog.Logger) error {
-	fleet, err := newParts(cfg, log).openFleet(nil, nil)
-	if err != nil {
-		return err
-	}
-	return fleet.ScaleService(ctx, job, "gateway", count, reason)
 }

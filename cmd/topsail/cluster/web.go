@@ -171,7 +171,7 @@ func (m *management) targets() []traffic.Target {
 func (m *management) system() manage.System {
 	return manage.System{
 		Mode: "cluster", Store: m.store, Replicas: m.replicas, Endpoints: m.replicas.endpoints, Scheduler: m.scheduler,
-		Gateway: m.gateway, Cluster: m.cluster, Job: m.job, Traffic: m.traffic, HTTP: m.http,
+		Gateway: m.gateway, Cluster: m.cluster, SetCount: m.setCount, Job: m.job, Traffic: m.traffic, HTTP: m.http,
 	}
 }
 
@@ -197,6 +197,21 @@ func (m *management) cluster(ctx context.Context) api.Cluster {
 	}
 	c.Alarms = manage.Alarms(c.Servers, m.traffic, m.replicas.Replicas())
 	return c
+}
+
+// setCount sets how many processes the Nomad job of a role has.
+func (m *management) setCount(ctx context.Context, role string, count int, reason string) error {
+	job := "topsail-" + role
+	err := m.fleet.ScaleService(ctx, job, role, count, reason)
+	switch {
+	case errors.Is(err, serving.ErrJobBlocked):
+		return fmt.Errorf("%w: Nomad is just changing the job %s: wait until its deployment has ended, or end it", api.ErrRefused, job)
+	case errors.Is(err, serving.ErrJobChanged): // what is not there has another index, too
+		return fmt.Errorf("%w: Nomad has no job %s, or it has just been changed: see `nomad job status`", api.ErrRefused, job)
+	case errors.Is(err, serving.ErrJobRefused):
+		return fmt.Errorf("%w: %w", api.ErrRefused, err)
+	}
+	return err
 }
 
 // job is the Nomad job of a version, and what Nomad would do with it.

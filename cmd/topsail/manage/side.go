@@ -32,6 +32,7 @@ type System struct {
 	Scheduler Scheduler
 	Gateway   func() string // the URL of one; empty while none is known
 	Cluster   func(ctx context.Context) api.Cluster
+	SetCount  func(ctx context.Context, role string, count int, reason string) error // nil in local mode
 	Job       func(ctx context.Context, id serving.ModelID, secrets bool) (api.Job, error)
 	Traffic   *traffic.Collector
 	HTTP      *http.Client // towards gateways
@@ -78,7 +79,7 @@ func New(base *role.Base, s System, bundles *artifact.Store) (*Side, error) {
 			c.Mode, c.Version = s.Mode, release.Version()
 			return c
 		},
-		Job: s.Job, Ask: asked.Ask, AskParts: asked.AskParts, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
+		SetCount: s.SetCount, Job: s.Job, Ask: asked.Ask, AskParts: asked.AskParts, Traffic: s.Traffic, Artifacts: bundles, TOML: TOML,
 		Backups: &backup.Service{Store: s.Store, Bundles: bundles, Mode: s.Mode, Release: release.Version(), Spool: bundles.Spool},
 	}, guard, api.Options{CheckBundle: checkBundle(cfg.Runtimes.Pythons)})
 	check := func(v *serving.Version) error { return api.CheckRunnable(s.Mode, v) }

@@ -136,6 +136,12 @@ class Management:
     def putPolicy(self, app, body=None, if_match=None, **query):
         return self._change("app", app, self._app(app) | {"policy": body}, 200, query, if_match)
 
+    def setCount(self, role, body=None):
+        if role != "gateway":
+            raise Refusal(409, "refused", "in local mode one process has every role")
+        assert body == {"count": 3, "reason": "night"}
+        return 202, None
+
     def getInsight(self, app, uid="", context=""):
         self._app(app)
         learned = {"uid": uid, "context": context, "steps": 3, "loss": 0.5, "regret": 0.1}

@@ -101,6 +101,7 @@ func session() []request {
 		{"getReplica", "/replicas/r1", "", 200, nil},
 		{"getReplica", "/replicas/none", "", 404, nil},
 		{"restartReplica", "/replicas/r1/restart", "", 202, nil},
+		{"setCount", "/cluster/roles/gateway/count", `{"count":3,"reason":"r"}`, 202, nil},
 		{"drainReplica", "/replicas/r1/drain", "", 202, nil},
 		{"readLogs", "/replicas/r1/logs?lines=5", "", 200, nil},
 		{"readLogs", "/replicas/r0/logs?stage=rank", "", 200, nil},

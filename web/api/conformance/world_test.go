@@ -204,7 +204,8 @@ func served(t *testing.T) http.Handler {
 	return guard.Handler(api.New(&api.System{
 		Mode: "cluster", Version: "1", Gateway: func() string { return "http://127.0.0.1:1337" },
 		Store: store, Audit: store, Usage: outside{}, Learning: outside{}, Replicas: outside{}, Scheduler: outside{}, Traffic: outside{}, Artifacts: bundles,
-		Backups: &backup.Service{Store: store, Bundles: bundles, Mode: "local", Release: "1", Spool: t.TempDir()},
+		Backups:  &backup.Service{Store: store, Bundles: bundles, Mode: "local", Release: "1", Spool: t.TempDir()},
+		SetCount: func(context.Context, string, int, string) error { return nil },
 		Cluster: func(context.Context) api.Cluster {
 			return api.Cluster{Mode: "cluster", Version: "1", Processes: []api.Process{{Role: "gateway", Name: "g", Addr: "a", State: "ok", Detail: "d", Leader: true, Revision: 4}},
 				Servers: []check.Finding{{Name: "redis", State: check.OK, Detail: "d", Next: "n", Checked: time.Unix(1e9, 0)}},

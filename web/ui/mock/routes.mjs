@@ -543,6 +543,14 @@ export function routes(world) {
     ['GET', '/scheduler', () => ({body: {leader: 'scheduler-1', dry_run: false, pools: world.pools()}})],
     ['GET', '/cluster', () => ({body: world.cluster()})],
     [
+      'PUT',
+      '/cluster/roles/:role/count',
+      ({args, who}) => {
+        world.audit(who, 'scale', 'role', args.role)
+        return {status: 202}
+      },
+    ],
+    [
       'GET',
       '/audit',
       ({q}) => ({

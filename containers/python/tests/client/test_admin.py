@@ -216,6 +216,9 @@ def test_the_rest(client, wine):
     assert client.system.scheduler().leader == "me"
     assert client.system.cluster().alarms == []
     assert client.system.traffic().apps == []
+    assert client.system.set_count("gateway", 3, reason="night") is None
+    with pytest.raises(topsail.Conflict, match="one process has every role"):
+        client.system.set_count("web", 2)
     assert client.system.apply(client.system.export(), dry_run=True).applied is False
     [decision] = client.decisions("wine", limit=1)
     assert (decision.model, decision.before, decision.after, decision.reason) == ("wine", 1, 2, "more is asked")

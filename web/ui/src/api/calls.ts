@@ -115,6 +115,7 @@ export const forgetStream = (stream: string) => client.send<void>('DELETE', path
 export const traffic = () => client.get<T.Traffic>('/traffic')
 export const replicas = () => all<T.Replica>('/replicas')
 export const getReplica = (replica: string) => client.get<T.Replica>(path('replicas', replica))
+export const setCount = (role: string, count: number) => client.send<void>('PUT', path('cluster', 'roles', role, 'count'), {body: {count}})
 export const restart = (replica: string) => client.send<void>('POST', path('replicas', replica, 'restart'))
 export const drain = (replica: string) => client.send<void>('POST', path('replicas', replica, 'drain'))
 export const logs = (replica: string, query: NonNullable<Options['query']>, signal: AbortSignal) =>

@@ -19,6 +19,7 @@ export function addressOf(kind: string | undefined, name: string | undefined): s
       return to('keys')
     case 'stream':
       return to('streams', {}, {q: name})
+    case 'role':
     case 'server':
       return to('cluster')
     default:

@@ -314,7 +314,7 @@ class AuditEntry(Record):
     # name of the key; file for the configuration file, scheduler for the scheduler, local where there are no keys
     who: str
     action: str  # create, update, delete, restart, drain, upload, forget, backup, restore, recover
-    kind: str  # app, model, version, replica, artifact, backup, key, learned or stream
+    kind: str  # app, model, version, replica, artifact, backup, key, learned, stream or role
     name: str
 
     _: KW_ONLY

@@ -57,6 +57,12 @@ class System(Resource):
         """The processes of the system, the servers that it depends on, and alarms."""
         return self._admin.send(call.get("/cluster", Said.read), timeout)
 
+    def set_count(self, role: str, count: int, *, reason: str | None = None, timeout: float | None = None) -> None:
+        """Sets how many processes of a role a cluster has: gateway, scheduler, web (management) or stream."""
+        body = {"count": count} if reason is None else {"count": count, "reason": reason}
+        path = call.path("cluster", "roles", role, "count")
+        return self._admin.send(call.change("PUT", path, call.nothing, body), timeout)
+
     def traffic(self, *, timeout: float | None = None) -> Said:
         """Every app in the last minute, the one that keeps its objective worst first."""
         return self._admin.send(call.get("/traffic", Said.read), timeout)
