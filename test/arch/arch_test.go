@@ -63,9 +63,10 @@ var rooms = map[string][]string{
 	"internal/imports":                {"internal/imports", "serving"},
 
 	"examples":        {"containers", "serving"},
-	"cmd":             nil, // assembles everything
-	"bench/bars":      nil, // measures everything
-	"bench/policies":  nil, // the same, for policies
+	"examples/embed":  {"containers", "serving", "rpc", "sidecar", "gateway", "cmd/topsail/config", "cmd/topsail/role"}, // as a program of another module
+	"cmd":             nil,                                                                                              // assembles everything
+	"bench/bars":      nil,                                                                                              // measures everything
+	"bench/policies":  nil,                                                                                              // the same, for policies
 	"test/devcluster": {"test/servers", "internal/retry"},
 	"test/harness":    {"test/servers", "jobs", "serving", "internal/retry"},
 	"bench/reports":   {"test/harness", "internal/adapter/redisclient", "internal/adapter/redisstore", "internal/retry", "jobs", "serving"},
