@@ -12,6 +12,22 @@ type PredictRequest struct {
 	Batch         []serving.Input // of a request for a batch, possibly of none; else nil
 }
 
+// Queries are those of the request: one for each input of a batch. The first one has its timing filled in; nil: none has.
+func (p *PredictRequest) Queries(timing *serving.Timing) []serving.Query {
+	qs := []serving.Query{p.Query}
+	if p.Batch != nil {
+		qs = make([]serving.Query, len(p.Batch))
+		for i, input := range p.Batch {
+			qs[i] = p.Query
+			qs[i].Input = input
+		}
+	}
+	if len(qs) > 0 {
+		qs[0].Timing = timing
+	}
+	return qs
+}
+
 // Most is how many bytes the inputs of a body have at most, once they are decoded. To know it
 // takes little of the time that decoding does.
 func Most(body []byte, app *serving.App) int {

@@ -31,7 +31,7 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 		return s.predictParts(queries, c, p)
 	}
 	timing := timingOf(rc)
-	ps, b, err := s.ask(queries, rc, p.App, queriesOf(p, timing))
+	ps, b, err := s.ask(queries, rc, p.App, p.Queries(timing))
 	if err != nil {
 		return err
 	}
@@ -39,22 +39,6 @@ func (s *Server) predict(queries context.Context, c *fiber.Ctx) error {
 	sendTiming(rc, timing)
 	send(rc, fiber.StatusOK, b)
 	return nil
-}
-
-// queriesOf are the queries of a request: one for each input of a batch. The first one has its timing filled in.
-func queriesOf(p codec.PredictRequest, timing *serving.Timing) []serving.Query {
-	qs := []serving.Query{p.Query}
-	if p.Batch != nil {
-		qs = make([]serving.Query, len(p.Batch))
-		for i, input := range p.Batch {
-			qs[i] = p.Query
-			qs[i].Input = input
-		}
-	}
-	if len(qs) > 0 {
-		qs[0].Timing = timing
-	}
-	return qs
 }
 
 // ask takes room for the answers to queries to one app, and asks them. The buffer is for the answer.

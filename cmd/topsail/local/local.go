@@ -10,24 +10,19 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"time"
+	"slices"
 
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/manage"
 	"github.com/topsail-serving/topsail/cmd/topsail/role"
-	"github.com/topsail-serving/topsail/cmd/topsail/services"
 	"github.com/topsail-serving/topsail/cmd/topsail/streams"
-	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/internal/adapter/filestore"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/obs"
 	"github.com/topsail-serving/topsail/internal/phase"
-	"github.com/topsail-serving/topsail/rpc"
-	"github.com/topsail-serving/topsail/scheduler"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
-	"github.com/topsail-serving/topsail/sidecar"
 	"github.com/topsail-serving/topsail/web/traffic"
 )
 
@@ -37,7 +32,7 @@ type Options struct {
 	Runtime []string  // the command that runs a bundle
 	Watch   bool      // restart models when their source changes
 	Recover bool      // go on from the last good copy of the state, which is damaged or missing
-	Out     io.Writer // gets the greeting
+	Out     io.Writer // gets the greeting; of Open, what is being waited for, and may be nil
 	Log     *slog.Logger
 }
 
@@ -52,68 +47,28 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if opt.Recover {
-		if err := filestore.Recover(ctx, cfg.DataDir, opt.Log); err != nil {
-			return err
-		}
-	}
-	store, err := filestore.Open(cfg.DataDir, opt.Log)
+	p, err := openParts(ctx, base, listeners.grpc, opt)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	storeMetrics(base.Metrics, store)
-	if err := merge(ctx, store, cfg, opt.Log); err != nil {
-		return err
-	}
-	http, err := base.HTTP()
+	defer p.store.Close()
+	bundles, err := manage.Bundles(cfg, p.folder, nil)
 	if err != nil {
 		return err
 	}
-	folder, err := manage.Folder(cfg)
-	if err != nil {
-		return err
-	}
-	bundles, err := manage.Bundles(cfg, folder, nil)
-	if err != nil {
-		return err
-	}
-	registry, own := inprocess.NewRegistry(), new(rpc.Local)
-	demands, wakes, asked, served := inprocess.NewDemand(), inprocess.NewWakes(), demand.NewMeter(), demand.NewMeter()
-	edge := gateway.New(ctx, gateway.Config{
-		Name: "local", Catalog: store, Resolver: registry, QueryIDs: store, Waker: wakes, States: store, Records: inprocess.NewRecords(), Usage: store, Demand: asked, Dial: own.Dial,
-		CacheBytes: int64(cfg.Gateway.CacheBytes), ExposeModels: cfg.Gateway.ExposeModels, HTTP: http, GRPC: base.GRPC(), GRPCListener: listeners.grpc, Metrics: base.Metrics, Log: opt.Log,
-	})
 	streaming, err := streams.Open(base, streams.Options{
-		Name: role.Name(cfg.Streaming.Name), Scorer: edge, Demand: edge, Catalog: store, API: base.Scheme() + listeners.web.Addr().String(),
+		Name: role.Name(cfg.Streaming.Name), Scorer: p.gateway, Demand: p.gateway, Catalog: p.store, API: base.Scheme() + listeners.web.Addr().String(),
 	})
 	if err != nil {
 		return err
 	}
-	fleet := newFleet(store.Catalog)
-	fleet.dataDir, fleet.guard, fleet.watch = cfg.DataDir, opt.Guard, opt.Watch
-	fleet.runtime, fleet.bundles = append(opt.Runtime, "--work", filepath.Join(cfg.DataDir, "runtimes")), folder.Path
-	if fleet.bundleCache, err = openBundleCache(cfg.DataDir, folder.Path); err != nil {
-		return err
-	}
-	fleet.renew = func(ctx context.Context, old serving.Definition) error {
-		_, err := store.Apply(ctx, catalog.Signed{Change: catalog.Renew{Old: old}, By: serving.Author{Who: "watch"}}, 0)
-		return err
-	}
-	fleet.registry, fleet.local, fleet.metrics, fleet.demand, fleet.log = registry, own, sidecar.NewMetrics(base.Metrics), served, opt.Log
-	calls := services.New(services.Config{Catalog: store, Find: services.InConsul(nil, opt.Log), Registry: registry, Metrics: fleet.metrics, Demand: served, Local: own, Log: opt.Log})
-	view := &view{store: store, gateway: edge, fleet: fleet, services: calls, usage: &usage{fleet: fleet}, addr: listeners.gateway.Addr().String()}
-	decisions := inprocess.NewDecisions()
-	scheduler := scheduler.New(scheduler.Config{
-		Name: "local", Catalog: unfenced{store}, Fleet: fleet, Demand: demands, Replicas: registry, Wakes: wakes,
-		Journals: []scheduler.Journal{decisions}, DryRun: cfg.Scheduler.DryRun, Metrics: base.Metrics, Log: opt.Log,
-	})
 	collector := traffic.New(traffic.Config{Keeper: traffic.File(filepath.Join(cfg.DataDir, "traffic")), Log: opt.Log, Targets: func() []traffic.Target {
 		return []traffic.Target{{Role: traffic.Local, Name: "local", Source: traffic.Process{Registry: base.Metrics}}}
 	}})
-	view.traffic, view.bundles, view.started = collector, bundles, time.Now()
+	view := p.view
+	view.addr, view.traffic, view.bundles = listeners.gateway.Addr().String(), collector, bundles
 	manage.RoomMetrics(base.Metrics, bundles)
-	system, err := view.system(base, decisions)
+	system, err := view.system(base, p.decisions)
 	if err != nil {
 		return err
 	}
@@ -123,20 +78,12 @@ func Run(ctx context.Context, cfg *config.Config, opt Options) error {
 	}
 
 	health := obs.Health{Ready: view.ready, Conditions: func() error {
-		return errors.Join(store.Condition(), bundles.Condition(), manage.Missing(context.WithoutCancel(ctx), store.Catalog(), bundles), edge.Conditions(), streaming.Ready(), view.conditions())
+		return errors.Join(p.store.Condition(), bundles.Condition(), manage.Missing(context.WithoutCancel(ctx), p.store.Catalog(), bundles), p.gateway.Conditions(), streaming.Ready(), view.conditions())
 	}}
-	// The gateway answers what it has with replicas that still run, and the scheduler starts none while they stop.
-	return phase.Run(ctx,
-		phase.Phase{streaming.Run, greet(opt.Out, view, base.Scheme(), listeners)},
-		phase.Phase{func(ctx context.Context) error { return edge.Run(ctx, listeners.gateway) }},
-		phase.Phase{func(ctx context.Context) error { return scheduler.Run(ctx, always{}) }},
-		phase.Phase{fleet.Run, calls.Run},
-		phase.Phase{
-			report("gateway", asked, demands), report("sidecar", served, demands),
-			base.ServeOps(listeners.ops, health, streaming.Page()), base.ServeWeb(listeners.web, side), side.Run,
-			store.KeepCopies, view.usage.follow, collector.Run,
-		},
-	)
+	phases := p.phases(listeners.gateway,
+		base.ServeOps(listeners.ops, health, streaming.Page()), base.ServeWeb(listeners.web, side), side.Run,
+		view.usage.follow, collector.Run)
+	return phase.Run(ctx, slices.Insert(phases, 0, phase.Phase{streaming.Run, greet(opt.Out, view, base.Scheme(), listeners)})...)
 }
 
 // storeMetrics shows how the state is.
