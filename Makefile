@@ -1,6 +1,7 @@
 # Topsail. `make help` lists the targets.
 
 BIN      := bin/topsail
+LIB       = bin/libtopsail.$(if $(filter darwin,$(shell go env GOOS)),dylib,so)
 PYTHON   ?= python3
 PACKAGES := build/python
 DEMO_ENV := build/venv-demo
@@ -24,13 +25,17 @@ OUTAGE   ?= 20s
 export GOFLAGS ?= -trimpath
 export TAGS    := smoke,servers,system,bars,faults,edge
 
-.PHONY: help build ui pmml run wine wine-kafka servers cluster cluster-down test gate smoke check quick bars test-race test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean clean-cache FORCE
+.PHONY: help build lib ui pmml run wine wine-kafka servers cluster cluster-down test gate smoke check quick bars test-race test-random test-servers test-system test-ui-full test-ui test-go test-python test-jvm test-image test-deployers test-runtimes test-frameworks test-api test-clients test-demo test-rules faults test-faults test-edge bench figures selection fuzz generate pack lint fmt fix clean clean-cache FORCE
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 build: ui ## build bin/topsail, with the web UI where there is Node
 	go build -o $(BIN) ./cmd/topsail
+
+lib: build ## build bin/libtopsail, the library with the gateway and its models for C and what calls C, and bin/topsail.h; it needs a C compiler
+	CGO_ENABLED=1 go build -buildmode=c-shared -o $(LIB) ./cmd/libtopsail
+	@rm -f bin/libtopsail.h && cp cmd/libtopsail/topsail.h bin/
 
 ui: ## build the web UI, which the program then carries
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory $(UI)/dist/index.html; \

@@ -81,7 +81,7 @@ func counted(t *testing.T) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, p := range shipped(t) {
-		for _, name := range p.GoFiles {
+		for _, name := range append(p.GoFiles, p.CgoFiles...) {
 			counts["go"] += goLines(t, filepath.Join(p.Dir, name))
 		}
 		for _, name := range p.EmbedFiles {
@@ -115,14 +115,14 @@ func counted(t *testing.T) map[string]int {
 
 // goPackage is what go list says of one.
 type goPackage struct {
-	ImportPath, Dir     string
-	GoFiles, EmbedFiles []string
+	ImportPath, Dir               string
+	GoFiles, CgoFiles, EmbedFiles []string
 }
 
-// shipped are the packages of the program and of containers in Go.
+// shipped are the packages of the program, of the library and of containers in Go.
 func shipped(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,EmbedFiles", module+"/cmd/topsail", module+"/containers/...").Output()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,EmbedFiles", module+"/cmd/topsail", module+"/cmd/libtopsail", module+"/containers/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
