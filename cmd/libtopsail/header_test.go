@@ -24,7 +24,7 @@ func TestTheHeaderDeclaresTheExports(t *testing.T) {
 	comments := regexp.MustCompile(`(?s)/\*.*?\*/`)
 	for _, f := range regexp.MustCompile(`(?m)^(\w+ \*?)(topsail_\w+)\((.*)\);$`).FindAllStringSubmatch(comments.ReplaceAllString(string(text), ""), -1) {
 		var takes []string
-		for _, parameter := range strings.Split(f[3], ", ") {
+		for parameter := range strings.SplitSeq(f[3], ", ") {
 			if kind := plain(regexp.MustCompile(`\w+$`).ReplaceAllString(parameter, "")); parameter != "void" {
 				takes = append(takes, kind)
 			}

@@ -112,7 +112,7 @@ func (s *store) WriteDemand(report serving.DemandReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range report.Demands {
-		s.demand[d.ModelID] += uint64(d.Arrivals)
+		s.demand[d.ModelID] += d.Arrivals
 	}
 }
 
