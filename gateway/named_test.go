@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/topsail-serving/topsail/gateway"
+	"github.com/topsail-serving/topsail/sidecar"
 )
 
 // TestAllOfConfigCanBeNamed: a program of another module cannot import what is internal, and can name each such type that
-// Config leads to as one of this package.
+// the configuration of a gateway or a sidecar leads to as one of this package.
 func TestAllOfConfigCanBeNamed(t *testing.T) {
 	named := map[reflect.Type]bool{
 		reflect.TypeFor[gateway.Registry](): false, reflect.TypeFor[gateway.Meter](): false,
@@ -55,10 +56,11 @@ func TestAllOfConfigCanBeNamed(t *testing.T) {
 		default: // it leads to no other type
 		}
 	}
-	visit("Config", reflect.TypeFor[gateway.Config]())
+	visit("gateway.Config", reflect.TypeFor[gateway.Config]())
+	visit("sidecar.Config", reflect.TypeFor[sidecar.Config]())
 	for of, used := range named {
 		if !used {
-			t.Errorf("Config does not lead to %v any more: remove it from gateway/named.go and from this list", of)
+			t.Errorf("no configuration leads to %v any more: remove it from gateway/named.go and from this list", of)
 		}
 	}
 }
