@@ -184,6 +184,7 @@ func TestCallsThatFail(t *testing.T) {
 // TestWhatCannotBeOpened leaves nothing running, so that a second instance can open the same folder.
 func TestWhatCannotBeOpened(t *testing.T) {
 	broken := configuration(t, "\n[[model]]\nname = \"broken\"\nversion = \"1\"\ninput_type = \"doubles\"\ncommand = [\"false\"]\n\n[[app]]\nname = \"broken\"\ninput_type = \"doubles\"\nmodels = [\"broken\"]\ndefault_output = \"0\"\nlatency_slo_micros = 1000000\n")
+	streaming := configuration(t, "\n[[stream]]\nname = \"sums\"\napp = \"sum\"\ninput = [\"in\"]\noutput = \"out\"\ndead_letter = \"dead\"\nbroker = \"redis\"\naddrs = [\"127.0.0.1:1\"]\n")
 	for _, c := range []struct {
 		change func(*options)
 		says   string
@@ -191,6 +192,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		{func(o *options) { o.config += ".not" }, "check the path"},
 		{func(o *options) { o.program = "/nowhere/topsail" }, "put it on the PATH"},
 		{func(*options) {}, "broken:1 has failed: exit status 1"},
+		{func(o *options) { *o = streaming }, "take them out of the configuration"},
 		{func(o *options) { o.within = time.Nanosecond }, "has not started in time"},
 		{func(*options) {}, "broken:1 has failed: exit status 1"},
 	} {
