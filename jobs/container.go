@@ -27,7 +27,12 @@ func newContainer(s Spec) *api.Task {
 	driver := driverOf(c, s.Settings)
 	t := newTask(Container, driver, containerCommand(c, driver, s.Settings), s.Settings)
 	t.Env = c.Env
-	t.Resources = &api.Resources{CPU: new(cmp.Or(v.Resources.CPU, s.Settings.CPU)), MemoryMB: new(containerMemory(v, driver, s.Settings))}
+	t.Resources = &api.Resources{MemoryMB: new(containerMemory(v, driver, s.Settings))}
+	if n := v.Resources.Cores; n > 0 {
+		t.Resources.Cores = &n
+	} else {
+		t.Resources.CPU = new(cmp.Or(v.Resources.CPU, s.Settings.CPU))
+	}
 	if driver == docker && c.Port != 0 {
 		mapPort(t)
 	}

@@ -83,6 +83,7 @@ var variants = map[string]func(*Spec){
 	},
 	"a rollout":                 func(s *Spec) { s.Rolling = true },
 	"any GPU, on a node itself": func(s *Spec) { s.Version.Resources.GPU = serving.GPU{Count: 1} },
+	"CPUs of its own":           func(s *Spec) { s.Version.Resources.Cores = 2 },
 	"any GPU, in an image": func(s *Spec) {
 		s.Version.Container = serving.Container{Image: "models/wine:1.2"}
 		s.Version.Resources.GPU = serving.GPU{Count: 1}

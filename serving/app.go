@@ -168,7 +168,7 @@ func (a *App) checkStages() error {
 		if err := s.checkAsked(a.Name); err != nil {
 			errs = append(errs, fmt.Errorf("stage %q: %w", s.Name, err))
 		}
-		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.MaxQueue != 0 || s.Batch != (StageBatch{}) || s.Idempotent {
+		if s.Code != "" || s.Workers != 0 || len(s.CPUs) > 0 || s.PerWorker != 0 || s.MaxQueue != 0 || s.Batch != (StageBatch{}) || s.Idempotent {
 			errs = append(errs, fmt.Errorf("stage %q: code, workers, cpus, max_queue, batch and idempotent are for the stages of a model version: here give name, model or app, and after", s.Name))
 		}
 	}

@@ -17,6 +17,7 @@ type Stage struct {
 	Code       string     `json:"code,omitempty" help:"what its workers run, module:name; by default set by the program of the command"`
 	Workers    int        `json:"workers,omitempty" help:"number of worker processes; by default 1"`
 	CPUs       []int      `json:"cpus,omitempty" help:"CPUs to pin its workers to, in turn; by default any"`
+	PerWorker  int        `json:"cpus_per_worker,omitempty" help:"how many of cpus each worker gets, in turn; by default 1"`
 	Batch      StageBatch `json:"batch,omitzero"`
 	MaxQueue   int        `json:"max_queue,omitempty" help:"most inputs that wait before it, beyond which the stages before it rest; by default 1024"`
 	Idempotent bool       `json:"idempotent,omitempty" help:"retry an input once with another worker when its worker dies"`
@@ -104,6 +105,9 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 	if slices.ContainsFunc(s.CPUs, func(cpu int) bool { return cpu < 0 }) {
 		wrong("cpus must be numbers of CPUs, from 0 on")
 	}
+	if s.PerWorker < 0 || s.PerWorker > max(1, len(s.CPUs)) {
+		wrong("cpus_per_worker must be between 1 and the number of cpus")
+	}
 	if s.MaxQueue < 0 || s.MaxQueue > MaxStageQueue {
 		wrong("max_queue must be between 0 (%d) and %d", StageQueue, MaxStageQueue)
 	}
@@ -127,6 +131,15 @@ func (s *Stage) problems(seen map[string]bool) (errs []error) {
 		wrong("batch delay must be between 0 and %v", MaxBatchDelay)
 	}
 	return errs
+}
+
+// CPUsOf are the CPUs of worker i; none where it runs on any.
+func (s *Stage) CPUsOf(i int) (cpus []int) {
+	per := max(1, s.PerWorker)
+	for at := i * per; at < (i+1)*per && len(s.CPUs) > 0; at++ {
+		cpus = append(cpus, s.CPUs[at%len(s.CPUs)])
+	}
+	return cpus
 }
 
 // Sources are whose outputs stage i takes: names of stages, or QueryInput.

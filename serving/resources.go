@@ -11,6 +11,7 @@ import (
 // GPUs only.
 type Resources struct {
 	CPU      int `json:"cpu,omitempty" help:"on a cluster: CPU of a replica, in MHz; by default jobs.cpu" flag:"cpu"`
+	Cores    int `json:"cores,omitempty" help:"on a cluster: CPUs that a replica has for itself and runs on, in place of cpu" flag:"cores"`
 	MemoryMB int `json:"memory_mb,omitempty" help:"on a cluster: memory of a replica, in MiB; by default jobs.memory_mb" flag:"memory"`
 	GPU      GPU `json:"gpu,omitzero"`
 }
@@ -27,6 +28,9 @@ var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*(/[A-Za-z0-9][
 
 func (r Resources) check() error {
 	var errs []error
+	if r.Cores < 0 || r.Cores > 0 && r.CPU > 0 {
+		errs = append(errs, errors.New("resources: give cores, from 1 on, or cpu"))
+	}
 	if r.CPU < 0 || r.MemoryMB < 0 || r.GPU.MemoryMB < 0 {
 		errs = append(errs, errors.New("resources: cpu and memory_mb must not be negative"))
 	}

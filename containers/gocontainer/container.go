@@ -154,7 +154,7 @@ func ServeQueries(ctx context.Context, cfg Config, predict PredictQueries) error
 	learning := newLearning(cfg.Corrector, cfg.Metrics, cfg.logger())
 	cfg.Concurrency = 0
 	return cfg.serve(ctx, func(ctx context.Context, _ *announcer, conn *rpc.Conn) error {
-		w := &worker{replier: newReplier(conn, &cfg), predict: predict, one: cfg.one, learning: learning, batches: make(chan rpc.Frame, 1)}
+		w := &worker{replier: newReplier(conn, &cfg), predict: predict, one: cfg.one, cpus: cfg.stageWorker.cpus, learning: learning, batches: make(chan rpc.Frame, 1)}
 		return w.run(ctx)
 	})
 }

@@ -28,10 +28,11 @@ func (d Drop) Error() string { return string(d) }
 type stageWorker struct {
 	stage    string
 	pipeline []byte
+	cpus     []int // on which it computes; none: any
 }
 
-// told is the stages with what the version says of their workers, batches and queues, and of
-// whether they are idempotent. Goroutines cannot be taken to a CPU.
+// told is the stages with what the version says of their workers, CPUs, batches and queues, and of
+// whether they are idempotent.
 func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 	stages = slices.Clone(stages)
 	for _, says := range by {
@@ -41,6 +42,9 @@ func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 		}
 		s := &stages[i]
 		s.Workers = cmp.Or(says.Workers, s.Workers)
+		if len(says.CPUs) > 0 {
+			s.CPUs, s.PerWorker = says.CPUs, says.PerWorker
+		}
 		s.Batch = cmp.Or(says.Batch, s.Batch)
 		s.MaxQueue = cmp.Or(says.MaxQueue, s.MaxQueue)
 		s.Idempotent = says.Idempotent || s.Idempotent
@@ -49,7 +53,8 @@ func told(stages []Stage, by serving.Pipeline) ([]Stage, error) {
 }
 
 // ServePipeline serves the stages of a model until ctx ends, as Serve does. Each worker
-// is a goroutine with a connection of its own; those of a stage run side by side.
+// is a goroutine with a connection of its own; those of a stage run side by side. One with CPUs computes on these (on
+// Linux); goroutines that its Predict starts run on any.
 func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 	stages, err := told(stages, cfg.Stages)
 	if err != nil {
@@ -65,13 +70,20 @@ func ServePipeline(ctx context.Context, cfg Config, stages ...Stage) error {
 	if err := pipeline.Check(); err != nil {
 		return err
 	}
+	for _, s := range stages {
+		tried := make(chan error)
+		go func() { tried <- pin(s.CPUs) }() // whose thread ends with it
+		if err := <-tried; err != nil {
+			return fmt.Errorf("stage %q: %w", s.Name, err)
+		}
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var workers sync.WaitGroup
 	for _, s := range stages {
-		for range max(1, s.Workers) {
+		for i := range max(1, s.Workers) {
 			own := cfg
-			own.stageWorker = stageWorker{s.Name, []byte(pipeline.JSON())}
+			own.stageWorker = stageWorker{s.Name, []byte(pipeline.JSON()), s.CPUsOf(i)}
 			cfg.Metrics = nil // one worker reports them for the model
 			workers.Go(func() {
 				if err := Serve(ctx, own, s.Predict); err != nil {

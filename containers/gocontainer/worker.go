@@ -18,7 +18,8 @@ const drainWithin = 10 * time.Second
 type worker struct {
 	replier
 	predict  PredictQueries
-	one      bool // an input is one value
+	one      bool  // an input is one value
+	cpus     []int // on which it computes; none: any
 	learning *learning
 	batches  chan rpc.Frame // PREDICT
 
@@ -29,7 +30,10 @@ type worker struct {
 // run serves until ctx ends or the connection is lost, and returns why.
 func (w *worker) run(ctx context.Context) error {
 	var computing sync.WaitGroup
-	computing.Go(func() { w.compute(ctx) })
+	computing.Go(func() {
+		_ = pin(w.cpus) // as ServePipeline has tried
+		w.compute(ctx)
+	})
 	err := runConn(ctx, w.conn, drainWithin, w.handle)
 	close(w.batches)
 	computing.Wait()

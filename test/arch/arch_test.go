@@ -109,7 +109,7 @@ var allowed = map[string][]string{
 	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "bench/bars", "test/servers"},
 	"golang.org/x/net/netutil":                    {"gateway/grpcapi"},
-	"golang.org/x/sys":                            {"internal/process", "internal/sharedmem", "bench/load", "rpc/v1", "bench/bars", "cmd/topsail/admin/screen"},
+	"golang.org/x/sys":                            {"containers/gocontainer", "internal/process", "internal/sharedmem", "bench/load", "rpc/v1", "bench/bars", "cmd/topsail/admin/screen"},
 	"github.com/getkin/kin-openapi":               {"test/openapi"},
 	"github.com/prometheus/client_model":          {"internal/obs"},
 	"google.golang.org/protobuf":                  {"internal/obs", "stream/mapping", "stream/records", "stream/models", "gateway/grpcapi", "internal/imports"},

@@ -112,7 +112,11 @@ func stageText(s serving.Stage) string {
 		for i, cpu := range s.CPUs {
 			cpus[i] = count(cpu)
 		}
-		parts = append(parts, "on CPU "+strings.Join(cpus, ", "))
+		on := "on CPU " + strings.Join(cpus, ", ")
+		if s.PerWorker > 1 {
+			on += ", " + count(s.PerWorker) + " each"
+		}
+		parts = append(parts, on)
 	}
 	if s.Batch != (serving.StageBatch{}) && s.Batch.Strategy != "none" {
 		parts = append(parts, "batches "+batches(serving.BatchSpec(s.Batch)))

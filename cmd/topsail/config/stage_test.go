@@ -11,7 +11,7 @@ import (
 func TestStages(t *testing.T) {
 	c := mustLoad(t, readTestdata(t, "stages.toml"), user, nil)
 	equal(t, "stages", c.Versions[0].Stages, serving.Pipeline{
-		{Name: "decode", Code: "digits:Decode", Workers: 2, CPUs: []int{1, 2}, MaxQueue: 256, Idempotent: true},
+		{Name: "decode", Code: "digits:Decode", Workers: 2, CPUs: []int{1, 2, 3, 4}, PerWorker: 2, MaxQueue: 256, Idempotent: true},
 		{Name: "embed", Code: "digits:Embed", Batch: serving.StageBatch{Strategy: "aimd", MaxSize: 64, Delay: serving.Duration(500 * time.Microsecond)}},
 		{Name: "words", Code: "digits:words", After: []string{"input"}},
 		{Name: "rank", Code: "digits:Rank", After: []string{"embed", "words"}, Batch: serving.StageBatch{Strategy: "fixed", MaxSize: 16, Pad: true}},

@@ -151,7 +151,13 @@ def helped():
 
 def pinned():
     p = topsail.Pipeline()
-    p.add(lambda xs: [float(min(os.sched_getaffinity(0))) for _ in xs], name="Where", workers=2, cpus=CPUS)
+    p.add(
+        lambda xs: [float(min(os.sched_getaffinity(0))) for _ in xs],
+        name="Where",
+        workers=2,
+        cpus=CPUS,
+        cpus_per_worker=EACH,
+    )
     return p
 
 
@@ -198,6 +204,7 @@ def dull(xs):
 
 
 MADE, GRAPH, BROKEN = scale_shift(), graph(), broken()
+EACH = int(os.environ.get("TEST_CPUS_EACH", "1"))
 CPUS = [int(cpu) for cpu in os.environ.get("TEST_CPUS", "0").split(",")]
 
 if __name__ == "__main__":

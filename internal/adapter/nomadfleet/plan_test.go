@@ -29,6 +29,7 @@ func TestPlan(t *testing.T) {
 			v.Resources.GPU = serving.GPU{Count: 1, Device: "nvidia/gpu/7g.80gb"}
 		}, "no node has a free nvidia/gpu/7g.80gb device"},
 		"memory": {func(v *serving.Version, _ *jobs.Settings) { v.Resources.MemoryMB = 12000 }, "2 cannot start: no node has 12032 MB of memory free"},
+		"cores":  {func(v *serving.Version, _ *jobs.Settings) { v.Resources.Cores = 999 }, "999 CPUs that no other job has"},
 		"cpu":    {func(v *serving.Version, _ *jobs.Settings) { v.Resources.CPU = 1e6 }, "3 cannot start: no node has 1000010 MHz of CPU free"},
 		"docker": {func(v *serving.Version, _ *jobs.Settings) { v.Container.Image = "x" }, "no node has the drivers docker and raw_exec"},
 		"consul": {func(_ *serving.Version, s *jobs.Settings) { s.Provider = "consul" }, "no node has a connection to Consul"},

@@ -12,6 +12,7 @@ import (
 // needs is what a replica needs of a node, for people.
 type needs struct {
 	cpu, memoryMB int
+	cores         int
 	drivers       []string
 	device        string // "a free nvidia/gpu device"; empty: none
 }
@@ -21,7 +22,13 @@ func needsOf(group *api.TaskGroup) needs {
 	for _, task := range group.Tasks {
 		n.drivers = append(n.drivers, task.Driver)
 		if r := task.Resources; r != nil {
-			n.cpu, n.memoryMB = n.cpu+*r.CPU, n.memoryMB+*r.MemoryMB
+			n.memoryMB += *r.MemoryMB
+			if r.CPU != nil {
+				n.cpu += *r.CPU
+			}
+			if r.Cores != nil {
+				n.cores += *r.Cores
+			}
 			for _, d := range r.Devices {
 				n.device = deviceWords(d)
 			}
@@ -102,6 +109,8 @@ func (n needs) dimension(name string) string {
 		return fmt.Sprintf("%d MB of memory free", n.memoryMB)
 	case name == "cpu":
 		return fmt.Sprintf("%d MHz of CPU free", n.cpu)
+	case name == "cores":
+		return fmt.Sprintf("%d CPUs that no other job has", n.cores)
 	case name == collision:
 		return "its ports in order: two of its allocations hold the same one"
 	}

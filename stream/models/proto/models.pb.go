@@ -701,6 +701,8 @@ type Stage struct {
 	Batch         *Batch                 `protobuf:"bytes,7,opt,name=batch,proto3" json:"batch,omitempty"`
 	Idempotent    *bool                  `protobuf:"varint,8,opt,name=idempotent,proto3,oneof" json:"idempotent,omitempty"`
 	MaxQueue      *uint32                `protobuf:"varint,9,opt,name=max_queue,json=maxQueue,proto3,oneof" json:"max_queue,omitempty"`
+	CpusPerWorker *uint32                `protobuf:"varint,10,opt,name=cpus_per_worker,json=cpusPerWorker,proto3,oneof" json:"cpus_per_worker,omitempty"`
+	App           *string                `protobuf:"bytes,11,opt,name=app,proto3,oneof" json:"app,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +800,20 @@ func (x *Stage) GetMaxQueue() uint32 {
 	return 0
 }
 
+func (x *Stage) GetCpusPerWorker() uint32 {
+	if x != nil && x.CpusPerWorker != nil {
+		return *x.CpusPerWorker
+	}
+	return 0
+}
+
+func (x *Stage) GetApp() string {
+	if x != nil && x.App != nil {
+		return *x.App
+	}
+	return ""
+}
+
 // What makes the version a host.
 type Host struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -849,6 +865,7 @@ type Resources struct {
 	Cpu           *uint32                `protobuf:"varint,1,opt,name=cpu,proto3,oneof" json:"cpu,omitempty"`
 	MemoryMb      *uint32                `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3,oneof" json:"memory_mb,omitempty"`
 	Gpu           *Gpu                   `protobuf:"bytes,3,opt,name=gpu,proto3" json:"gpu,omitempty"`
+	Cores         *uint32                `protobuf:"varint,4,opt,name=cores,proto3,oneof" json:"cores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +919,13 @@ func (x *Resources) GetGpu() *Gpu {
 		return x.Gpu
 	}
 	return nil
+}
+
+func (x *Resources) GetCores() uint32 {
+	if x != nil && x.Cores != nil {
+		return *x.Cores
+	}
+	return 0
 }
 
 type Gpu struct {
@@ -1621,7 +1645,7 @@ const file_stream_models_proto_models_proto_rawDesc = "" +
 	"\t_strategyB\v\n" +
 	"\t_max_sizeB\x0f\n" +
 	"\r_delay_microsB\x06\n" +
-	"\x04_pad\"\xcb\x02\n" +
+	"\x04_pad\"\xab\x03\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05after\x18\x02 \x03(\tR\x05after\x12\x19\n" +
@@ -1633,25 +1657,32 @@ const file_stream_models_proto_models_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\b \x01(\bH\x03R\n" +
 	"idempotent\x88\x01\x01\x12 \n" +
-	"\tmax_queue\x18\t \x01(\rH\x04R\bmaxQueue\x88\x01\x01B\b\n" +
+	"\tmax_queue\x18\t \x01(\rH\x04R\bmaxQueue\x88\x01\x01\x12+\n" +
+	"\x0fcpus_per_worker\x18\n" +
+	" \x01(\rH\x05R\rcpusPerWorker\x88\x01\x01\x12\x15\n" +
+	"\x03app\x18\v \x01(\tH\x06R\x03app\x88\x01\x01B\b\n" +
 	"\x06_modelB\a\n" +
 	"\x05_codeB\n" +
 	"\n" +
 	"\b_workersB\r\n" +
 	"\v_idempotentB\f\n" +
 	"\n" +
-	"_max_queue\"6\n" +
+	"_max_queueB\x12\n" +
+	"\x10_cpus_per_workerB\x06\n" +
+	"\x04_app\"6\n" +
 	"\x04Host\x12 \n" +
 	"\tmemory_mb\x18\x01 \x01(\rH\x00R\bmemoryMb\x88\x01\x01B\f\n" +
 	"\n" +
-	"_memory_mb\"\x84\x01\n" +
+	"_memory_mb\"\xa9\x01\n" +
 	"\tResources\x12\x15\n" +
 	"\x03cpu\x18\x01 \x01(\rH\x00R\x03cpu\x88\x01\x01\x12 \n" +
 	"\tmemory_mb\x18\x02 \x01(\rH\x01R\bmemoryMb\x88\x01\x01\x12(\n" +
-	"\x03gpu\x18\x03 \x01(\v2\x16.topsail.models.v1.GpuR\x03gpuB\x06\n" +
+	"\x03gpu\x18\x03 \x01(\v2\x16.topsail.models.v1.GpuR\x03gpu\x12\x19\n" +
+	"\x05cores\x18\x04 \x01(\rH\x02R\x05cores\x88\x01\x01B\x06\n" +
 	"\x04_cpuB\f\n" +
 	"\n" +
-	"_memory_mb\"\xad\x01\n" +
+	"_memory_mbB\b\n" +
+	"\x06_cores\"\xad\x01\n" +
 	"\x03Gpu\x12\x19\n" +
 	"\x05count\x18\x01 \x01(\rH\x00R\x05count\x88\x01\x01\x12\x1b\n" +
 	"\x06device\x18\x02 \x01(\tH\x01R\x06device\x88\x01\x01\x12 \n" +

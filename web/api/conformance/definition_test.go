@@ -51,8 +51,8 @@ var taken = []string{"App", "Policy", "Limit", "Version", "VersionStage", "Scale
 
 // partial are the members that a schema leaves out.
 var partial = map[string][]string{
-	"App.stages":     {"code", "workers", "cpus", "max_queue", "batch", "idempotent"}, // of the stages of a version
-	"VersionStage":   {"model", "app"},                                                // of the stages of an app
+	"App.stages":     {"code", "workers", "cpus", "cpus_per_worker", "max_queue", "batch", "idempotent"}, // of the stages of a version
+	"VersionStage":   {"model", "app"},                                                                   // of the stages of an app
 	"Version.stages": {"model", "app"},
 	"Key":            {"hash"},
 }

@@ -129,6 +129,7 @@ def _member(stage: Stage) -> dict[str, Any]:
         "code": stage.code,
         "workers": stage.workers,
         "cpus": list(stage.cpus),
+        "cpus_per_worker": stage.cpus_per_worker if stage.cpus_per_worker > 1 else None,
         "batch": {k: v for k, v in batch.items() if v} if stage.batch != Batching() else None,
         "max_queue": stage.max_queue,
         "idempotent": stage.idempotent,

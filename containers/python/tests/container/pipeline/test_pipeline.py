@@ -26,7 +26,7 @@ def embed(xs):
 
 def example():
     p = topsail.Pipeline()
-    p.add(Decode, workers=2, cpus=[1, 2])
+    p.add(Decode, workers=2, cpus=[1, 2, 3, 4], cpus_per_worker=2)
     p.add(embed, batch="aimd")
     p.add(Rank, workers=2, batch=16, batch_delay=0.002, idempotent=True)
     return p
@@ -36,7 +36,7 @@ def test_the_example():
     p = example()
     assert repr(p) == "Pipeline(Decode, embed, Rank)"
     assert p.stages == (
-        Stage("Decode", ("input",), Decode, workers=2, cpus=(1, 2)),
+        Stage("Decode", ("input",), Decode, workers=2, cpus=(1, 2, 3, 4), cpus_per_worker=2),
         Stage("embed", ("Decode",), embed, batch=Batching("aimd")),
         Stage("Rank", ("embed",), Rank, workers=2, batch=Batching("fixed", 16, 2_000), idempotent=True),
     )
@@ -46,7 +46,7 @@ def test_as_json_it_is_what_the_protocol_says():
     p = example()
     p.add("shop.last:Join", after=["input", Decode, "Rank"], batch="quantile", max_batch=8, name="Last")
     assert json.loads(description.write(p.stages)) == [
-        {"name": "Decode", "workers": 2, "cpus": [1, 2]},
+        {"name": "Decode", "workers": 2, "cpus": [1, 2, 3, 4], "cpus_per_worker": 2},
         {"name": "embed", "workers": 1, "batch": {"strategy": "aimd"}},
         {
             "name": "Rank",
@@ -123,6 +123,9 @@ def test_sources():
         ({"workers": 65}, "workers must be between 1 and 64"),
         ({"workers": 1.5}, "workers: 1.5 is no whole number"),
         ({"workers": True}, "workers: True is no whole number"),
+        ({"cpus": [0, 1], "cpus_per_worker": 3}, "cpus_per_worker must be between 1 and the number of cpus"),
+        ({"cpus": [0, 1], "cpus_per_worker": 0}, "cpus_per_worker must be between 1 and the number of cpus"),
+        ({"cpus_per_worker": 2}, "cpus_per_worker must be between 1 and the number of cpus"),
         ({"cpus": [0, -1]}, "cpus must be numbers of CPUs, from 0 on"),
         ({"cpus": 3}, "cpus is 3, which is no list of CPUs"),
         ({"cpus": ["0"]}, "cpus: '0' is no whole number"),

@@ -123,6 +123,8 @@ def test_processes_and_their_cpus():
     assert os.getpid() not in {pid for _, pid, _ in found}
     [(_, _, cpus)] = asyncio.run(ask(pipeline(where, cpus=before[-1:]), [1]))
     assert cpus == before[-1:]
+    [(_, _, cpus)] = asyncio.run(ask(pipeline(where, cpus=before, cpus_per_worker=len(before)), [1]))
+    assert cpus == before
 
 
 def test_what_ends_a_query():

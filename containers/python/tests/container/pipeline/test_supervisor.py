@@ -167,6 +167,14 @@ def test_workers_are_pinned(serve):
     assert pinned == {(cpu,) for cpu in cpus}
 
 
+def test_workers_have_several_cpus(serve):
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    container = serve("pinned", TEST_CPUS=",".join(map(str, cpus)), TEST_CPUS_EACH=str(len(cpus)))
+    with Coordinator(container.listener) as sidecar:
+        sidecar.ready(2)
+        assert {tuple(sorted(os.sched_getaffinity(pid))) for pid in workers(container)} == {tuple(cpus)}
+
+
 def test_a_cpu_that_is_not_there(serve):
     container = serve("pinned", TEST_CPUS="0,4711")
     assert container.ends() == 1

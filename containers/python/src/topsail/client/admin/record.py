@@ -141,8 +141,8 @@ class Version(Record):
     scale: dict[str, Any] | None = None
     pin: dict[str, Any] | None = None  # {count, until, reason}
     batch: dict[str, Any] | None = None  # {strategy, max_size, delay_micros, pad}
-    # {name, after, code, workers, cpus, batch, max_queue, idempotent}: the stages that its command or bundle runs,
-    # which gets them in TOPSAIL_STAGES; of a program that defines its own stages, how the named ones run
+    # {name, after, code, workers, cpus, cpus_per_worker, batch, max_queue, idempotent}: the stages that its command or
+    # bundle runs, which gets them in TOPSAIL_STAGES; of a program that defines its own stages, how the named ones run
     stages: list[dict[str, Any]] | None = None
     # {memory_mb}: makes it a host, whose container holds versions of other models; it has no input_type
     host: dict[str, Any] | None = None
@@ -151,7 +151,7 @@ class Version(Record):
     # {name, addrs, protocol, model, model_version, api_key_file, ready_path, concurrency}: makes it a service that
     # others run, whose instances gateways call; it has a name or addrs, and nothing to run
     service: dict[str, Any] | None = None
-    resources: dict[str, Any] | None = None  # {cpu, memory_mb, gpu}
+    resources: dict[str, Any] | None = None  # {cpu, cores, memory_mb, gpu}
     bundle: str | None = None  # digest of the bundle to run, sha256:…
     # where nodes fetch it, if not from the management service; a password and the query are hidden from viewers and
     # operators

@@ -23,13 +23,13 @@ def die_with_supervisor() -> None:
         pass
 
 
-def main(supervisor: str, cpu: str, *program: str) -> None:
+def main(supervisor: str, cpus: str, *program: str) -> None:
     if sys.platform == "linux":
         die_with_supervisor()
         if os.getppid() != int(supervisor):
             sys.exit("topsail: the supervisor has ended")
-        if cpu:
-            os.sched_setaffinity(0, {int(cpu)})
+        if cpus:
+            os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
     os.execv(program[0], program)
 
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class Child:
         name: str,
         program: Sequence[str],
         folder: str | None,
-        cpu: int | None,
+        cpus: Collection[int],
         environment: Callable[[int], Mapping[str, str]],
         selector: selectors.BaseSelector,
     ) -> None:
@@ -51,7 +51,7 @@ class Child:
                         "-S",
                         _BOOTSTRAP,
                         str(os.getpid()),
-                        "" if cpu is None else str(cpu),
+                        ",".join(map(str, sorted(cpus))),
                         *program,
                     ],
                     cwd=folder,

@@ -32,7 +32,7 @@ class CrewWorker:
     def __init__(self, stage: Stage, index: int) -> None:
         self.stage = stage
         self._name = f"{stage.name}/{index}"
-        self._cpus = {stage.cpus[index % len(stage.cpus)]} if stage.cpus else usable_cpus()
+        self._cpus = stage.cpus_of(index) or usable_cpus()
         self._backoff = Backoff()
         self._lock = threading.Lock()  # of what follows
         self._process: BaseProcess | None = None

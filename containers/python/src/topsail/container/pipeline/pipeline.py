@@ -48,6 +48,7 @@ class Pipeline:
         name: str | None = None,
         workers: int = 1,
         cpus: Sequence[int] | None = None,
+        cpus_per_worker: int = 1,
         batch: int | str | None = None,
         batch_delay: float = 0.0,
         max_batch: int | None = None,
@@ -62,7 +63,8 @@ class Pipeline:
         or a class or object with such a `predict` method and hooks; or its place as text, "module:name", which only the
         stage's own workers import. `name` is that of the function or class unless said otherwise.
 
-        `workers`: processes that run it; worker i on the CPU `cpus[i % len(cpus)]`, without `cpus` on any.
+        `workers`: processes that run it; worker i on the CPU `cpus[i % len(cpus)]`, without `cpus` on any. With
+        `cpus_per_worker`, each gets so many of `cpus`, in turn: of [0, 1, 2, 3] and 2 the first gets 0 and 1.
         `batch`: None for lists of one, a number for lists of up to so many, "aimd" or "quantile" for as many as meet
         the deadlines, at most `max_batch`. `batch_delay`: seconds that a list may wait to fill, from its first input.
         `batch_pad`, for a number: shorter lists are filled up to it with copies of an input, whose outputs are dropped.
@@ -88,6 +90,7 @@ class Pipeline:
                 code=code,
                 workers=_whole(called, "workers", workers),
                 cpus=_cpus(called, cpus),
+                cpus_per_worker=_whole(called, "cpus_per_worker", cpus_per_worker),
                 batch=replace(_batch(called, batch, batch_delay, max_batch), pad=bool(batch_pad)),
                 max_queue=_whole(called, "max_queue", max_queue),
                 idempotent=bool(idempotent),

@@ -19,7 +19,7 @@ class WorkerSlot:
         self.stage = stage
         self.index = index
         self.name = f"{stage.name}/{index}"
-        self.cpu = stage.cpus[index % len(stage.cpus)] if stage.cpus else None
+        self.cpus = stage.cpus_of(index)
         self.child: Child | None = None
         self.due: float | None = 0.0
         self.told = False  # to end

@@ -49,10 +49,18 @@ class Stage:
     served: Any = field(default=None, repr=False)  # a function, class or object; None: `code` says it
     code: str = ""  # "module:name"
     workers: int = 1  # processes
-    cpus: tuple[int, ...] = ()  # worker i runs on cpus[i % len(cpus)]; empty: on any
+    cpus: tuple[int, ...] = ()  # of its workers, in turn; empty: any
+    cpus_per_worker: int = 1  # how many of them each gets
     batch: Batching = Batching()
     max_queue: int = 0  # inputs that wait before it; 0: 1024
     idempotent: bool = False  # an input whose worker died may be given to another one, once
+
+    def cpus_of(self, index: int) -> set[int]:
+        """The CPUs of a worker; none where it runs on any."""
+        first = index * self.cpus_per_worker
+        return (
+            {self.cpus[i % len(self.cpus)] for i in range(first, first + self.cpus_per_worker)} if self.cpus else set()
+        )
 
     def find(self) -> Any:
         """What runs it, imported where only its name is known."""
@@ -77,6 +85,8 @@ class Stage:
             return f"workers must be between 1 and {MAX_WORKERS}"
         if any(cpu < 0 for cpu in self.cpus):
             return "cpus must be numbers of CPUs, from 0 on"
+        if self.cpus_per_worker < 1 or self.cpus_per_worker > max(1, len(self.cpus)):
+            return "cpus_per_worker must be between 1 and the number of cpus"
         if not 0 <= self.max_queue <= _MAX_QUEUE:
             return f"max_queue must be between 1 and {_MAX_QUEUE}"
         return _batch_problem(self.batch)

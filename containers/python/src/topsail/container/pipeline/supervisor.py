@@ -99,7 +99,7 @@ class Supervisor:
             assignment = Assignment(slot.stage.name, slot.index, self._pipeline, control)
             return {**self._environ, "PYTHONUNBUFFERED": "1", **assignment.environment()}
 
-        return Child(slot.name, self._program, program.FOLDER, slot.cpu, environment, self._selector)
+        return Child(slot.name, self._program, program.FOLDER, slot.cpus, environment, self._selector)
 
     def _ended(self, slot: WorkerSlot, child: Child) -> None:
         if self._deadline is not None:
