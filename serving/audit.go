@@ -21,8 +21,9 @@ type AuditEntry struct {
 	At       time.Time       `json:"at"`
 	Who      string          `json:"who"`
 	From     string          `json:"from,omitempty"`
-	Action   string          `json:"action"` // "create", "update", "delete", "restart", "drain", "upload", "forget", "backup", "restore" or "recover"
-	Kind     string          `json:"kind"`   // "app", "model", "version", "replica", "artifact", "key", "learned", "stream" or "backup"
+	Client   string          `json:"client,omitempty"` // program that asked, as it names itself
+	Action   string          `json:"action"`           // "create", "update", "delete", "restart", "drain", "upload", "forget", "backup", "restore" or "recover"
+	Kind     string          `json:"kind"`             // "app", "model", "version", "replica", "artifact", "key", "learned", "stream" or "backup"
 	Name     string          `json:"name"`
 	Before   json.RawMessage `json:"before,omitempty"` // the object as it is stored, without secrets
 	After    json.RawMessage `json:"after,omitempty"`
@@ -32,6 +33,7 @@ type AuditEntry struct {
 // AuditQuery says which entries, the newest first. Zero fields take all.
 type AuditQuery struct {
 	Kind, Name, Who string
+	Model           string // of this model: those of which version is current, and of versions that come and go
 	Before          string // the ID that entries must be older than
 	Limit           int    // at least 1
 }

@@ -27,7 +27,7 @@ func Audit(by serving.Author, from, to *serving.Catalog, now time.Time) ([]servi
 			return nil, fmt.Errorf("show %s/%s: %w", d.kind, d.key, err)
 		}
 		entries = append(entries, serving.AuditEntry{
-			At: now.UTC(), Who: by.Who, From: by.From,
+			At: now.UTC(), Who: by.Who, From: by.From, Client: by.Client,
 			Action: d.action(), Kind: strings.TrimSuffix(d.kind, "s"), Name: d.key, // kinds of documents are plurals
 			Before: before, After: after, Revision: to.Revision,
 		})

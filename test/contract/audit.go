@@ -69,7 +69,7 @@ type audits struct {
 	reopen  func() AuditStore
 }
 
-func anna() serving.Author { return serving.Author{Who: "anna", From: "10.0.0.7"} }
+func anna() serving.Author { return serving.Author{Who: "anna", From: "10.0.0.7", Client: "curl/8"} }
 
 func signed(change catalog.Change) catalog.Signed { return catalog.Signed{Change: change, By: anna()} }
 
@@ -169,6 +169,16 @@ func (s audits) objects() {
 		if (e.Before == nil) != (e.Action == "create") || (e.After == nil) != (e.Action == "delete") {
 			s.Errorf("%s %s %s from %s to %s", e.Action, e.Kind, e.Name, e.Before, e.After)
 		}
+	}
+	var history []string
+	for _, e := range s.list(serving.AuditQuery{Model: "m", Limit: 100}) {
+		if e.Client != "curl/8" {
+			s.Errorf("%s %s has the client %q", e.Action, e.Name, e.Client)
+		}
+		history = append(history, e.Action+" "+e.Name)
+	}
+	if want := "delete m:1, delete m, delete m:2, update m"; !strings.HasPrefix(strings.Join(history, ", "), want) || slices.Contains(history, "update m:1") {
+		s.Errorf("the history of m is %v, want it to begin with %s", history, want)
 	}
 	updates := s.list(serving.AuditQuery{Kind: "app", Name: "a", Limit: 10})
 	s.wantObject(updates[3].After, cats[1].Apps["a"])

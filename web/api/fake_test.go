@@ -102,6 +102,9 @@ func (m *memory) AuditLog(_ context.Context, query serving.AuditQuery) ([]servin
 	defer m.mu.Unlock()
 	var found []serving.AuditEntry
 	for _, e := range slices.Backward(m.log) {
+		if m := query.Model; m != "" && !(e.Kind == "model" && e.Name == m || e.Kind == "version" && e.Action != "update" && strings.HasPrefix(e.Name, m+":")) {
+			continue
+		}
 		fits := cmp.Or(query.Kind, e.Kind) == e.Kind && cmp.Or(query.Name, e.Name) == e.Name && cmp.Or(query.Who, e.Who) == e.Who
 		if fits && (query.Before == "" || e.ID < query.Before) && len(found) < query.Limit {
 			found = append(found, e)

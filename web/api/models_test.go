@@ -1,10 +1,12 @@
 package api
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/serving/catalog"
+	"github.com/topsail-serving/topsail/web/rest"
 )
 
 func TestModels(t *testing.T) {
@@ -24,6 +26,50 @@ func TestSetCurrent(t *testing.T) {
 	expectCode(t, w.ask("PUT", "/models/none/current", `{"version":"9"}`), 404, "not_found")
 	expectCode(t, w.ask("PUT", "/models/m/current", `{}`), 400, "invalid", `\"version\" is missing`)
 	expectCode(t, w.ask("PUT", "/models/m/current", ``), 415, "unsupported_type")
+}
+
+// TestHistory tells what a model went through, from the audit log.
+func TestHistory(t *testing.T) {
+	w := having(t)
+	at := func(id, kind, action, name, before, after string) serving.AuditEntry {
+		e := serving.AuditEntry{ID: id, Kind: kind, Action: action, Name: name, Who: "ann", From: "10.0.0.7", Client: "curl/8"}
+		if before != "" {
+			e.Before = []byte(before)
+		}
+		if after != "" {
+			e.After = []byte(after)
+		}
+		return e
+	}
+	w.log = []serving.AuditEntry{
+		at("1", "model", "create", "m", "", `{"current":"1"}`),
+		at("2", "version", "create", "m:1", "", `{}`),
+		at("3", "version", "update", "m:1", `{}`, `{}`),
+		at("4", "model", "update", "m", `{"current":"1"}`, `{"current":"2","previous":"1"}`),
+		at("5", "model", "update", "m", `{"current":"2","previous":"1"}`, `{"current":"2","previous":"1","serving":"2"}`),
+		at("6", "model", "update", "m", `{"current":"2","previous":"1"}`, `{"current":"3","previous":"2"}`),
+		at("7", "model", "update", "other", `{"current":"1"}`, `{"current":"2"}`),
+		at("8", "model", "update", "m", `{"current":"3","previous":"2"}`, `{"current":"1","previous":"3"}`),
+		at("9", "version", "delete", "m:2", `{}`, ""),
+	}
+	page := read[rest.Page[ModelChange]](t, w.askBy("viewer", "GET", "/models/m/history", ""))
+	var got []string
+	for _, c := range page.Items {
+		got = append(got, c.ID+" "+c.Action+" "+c.Version+" "+c.Before)
+	}
+	if want := []string{"9 removed 2 ", "8 rolled_back 1 3", "6 promoted 3 2", "4 promoted 2 1", "2 registered 1 ", "1 promoted 1 "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if c := page.Items[1]; c.Who != "ann" || c.From != "10.0.0.7" || c.Client != "curl/8" {
+		t.Errorf("by %+v", c)
+	}
+	first := read[rest.Page[ModelChange]](t, w.ask("GET", "/models/m/history?limit=4", ""))
+	second := read[rest.Page[ModelChange]](t, w.ask("GET", "/models/m/history?limit=4&cursor="+first.Next, ""))
+	if len(first.Items) != 4 || len(second.Items) != 2 || second.Items[0].ID != "2" || second.Next != "" {
+		t.Errorf("in pages: %+v, %+v", first, second)
+	}
+	expectCode(t, w.ask("GET", "/models/none/history", ""), 404, "not_found")
+	expectCode(t, w.askBy("alice", "GET", "/models/n/history", ""), 404, "not_found")
 }
 
 func TestRollBack(t *testing.T) {

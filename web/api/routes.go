@@ -67,6 +67,7 @@ func (a *api) modelRoutes() []route {
 		{"GET /models/{model}", serving.RoleViewer, a.getModel, ""},
 		{"DELETE /models/{model}", serving.RoleDeployer, a.deleteModel, dryRun},
 		{"PUT /models/{model}/current", serving.RoleDeployer, a.setCurrent, dryRun + " " + replaceContract},
+		{"GET /models/{model}/history", serving.RoleViewer, a.listHistory, ""},
 		{"POST /models/{model}/rollback", serving.RoleOperator, a.rollBack, dryRun},
 	}
 }

@@ -31,7 +31,9 @@ func modelCommand() *cobra.Command {
 		r := k.contract(put(map[string]string{"version": id.Version}, "models", id.Model, "current"))
 		return k.change(r, "%v is current; it gets queries as soon as one of its replicas is ready", id)
 	})
-	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, remove, current)
+	history := verb(takes("history MODEL", "Show which versions came, went and became current, newest first", modelNames), modelHistory)
+	history.Flags().IntP("lines", "n", 20, "how many; 0 is all")
+	return noun(&cobra.Command{Use: "model", Short: "Models: what apps call"}, list, get, history, remove, current)
 }
 
 func listModels(k *call) error {
@@ -64,6 +66,22 @@ func modelTable(m api.Model) *screen.Table {
 	t.Row("versions", strings.Join(m.Versions, ", "))
 	t.Row("apps", strings.Join(m.Apps, ", "))
 	return t
+}
+
+func modelHistory(k *call) error {
+	most, err := k.cmd.Flags().GetInt("lines")
+	if err != nil || most < 0 {
+		return misused("--lines must be 0 or more")
+	}
+	changes, raw, err := items[api.ModelChange](k, most, nil, "models", k.args[0], "history")
+	if err != nil {
+		return err
+	}
+	t := screen.NewTable("WHEN", "VERSION", "WHAT", "BEFORE", "WHO", "FROM", "CLIENT")
+	for _, c := range changes {
+		t.Row(screen.Ago(k.now, c.At), c.Version, strings.ReplaceAll(c.Action, "_", " "), c.Before, c.Who, c.From, screen.Short(c.Client, 40))
+	}
+	return k.showList(raw, t, "the audit log has nothing of it any more")
 }
 
 func rollbackCommand() *cobra.Command {

@@ -15,6 +15,7 @@ var lists = map[string]string{
 	"app_list_wide":   "app list -o wide",
 	"app_get":         "app get wine",
 	"app_policy":      "app policy wine",
+	"model_history":   "model history wine-forest",
 	"app_insight":     "app insight wine --uid ann",
 	"app_traffic":     "app traffic",
 	"policy_get":      "policy get wine",

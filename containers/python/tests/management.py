@@ -152,6 +152,11 @@ class Management:
         self._app(app)
         return 204, None
 
+    def listHistory(self, model, **query):
+        who = {"who": "ann", "from": "10.0.0.7", "client": "curl/8"}
+        change = {"id": "2", "at": "2026-01-01T00:00:00Z", "action": "promoted", "version": "2", "before": "1"}
+        return 200, {"items": [change | who]}
+
     def listModels(self, **query):
         return 200, self._page(sorted(self.versions), query, self._model)
 

@@ -30,11 +30,16 @@ RECORDS = (
     "Key",
     "Decision",
     "AuditEntry",
+    "ModelChange",
     "Usage",
     "VersionStages",
 )
 # Members that no attribute can be named after, or should be: a property reads them.
-RENAMED = {"Decision": {"from": "before", "to": "after"}, "AuditEntry": {"from": "address"}}
+RENAMED = {
+    "Decision": {"from": "before", "to": "after"},
+    "AuditEntry": {"from": "address"},
+    "ModelChange": {"from": "address"},
+}
 
 HEAD = '''"""What the management service says of things, as objects with attributes."""
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/topsail-serving/topsail/serving"
 )
@@ -62,6 +63,9 @@ func NewFilter(query serving.AuditQuery) Filter {
 			f.marks = append(f.marks, text[1:len(text)-1])
 		}
 	}
+	if query.Model != "" {
+		f.marks = append(f.marks, []byte(`"name":"`+query.Model))
+	}
 	return f
 }
 
@@ -83,5 +87,8 @@ func (f Filter) Decode(id string, text []byte) (e serving.AuditEntry, ok bool) {
 
 func (f Filter) matches(e serving.AuditEntry) bool {
 	same := func(want, is string) bool { return want == "" || want == is }
+	if m := f.query.Model; m != "" && !(e.Kind == "model" && e.Name == m || e.Kind == "version" && e.Action != "update" && strings.HasPrefix(e.Name, m+":")) {
+		return false
+	}
 	return same(f.query.Kind, e.Kind) && same(f.query.Name, e.Name) && same(f.query.Who, e.Who)
 }

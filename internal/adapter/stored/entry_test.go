@@ -89,6 +89,16 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%+v: got %+v", query, got)
 		}
 	}
+	for name, want := range map[string]bool{"model/update/m": true, "version/create/m:1": true, "version/update/m:1": false, "model/update/mm": false, "version/create/mm:1": false, "app/update/m": false} {
+		one := entry(0)
+		part := strings.Split(name, "/")
+		one.Kind, one.Action, one.Name = part[0], part[1], part[2]
+		text, err := EncodeEntry(one)
+		require.NoError(t, err)
+		if _, ok := NewFilter(serving.AuditQuery{Model: "m"}).Decode("1", text); ok != want {
+			t.Errorf("%s is in the history of m: %v", name, ok)
+		}
+	}
 	for _, text := range []string{"", "{", "null{}", `{"kind":1}`, `{"at":"noon"}`} {
 		if got, ok := NewFilter(serving.AuditQuery{}).Decode("1", []byte(text)); ok {
 			t.Errorf("%q: got %+v", text, got)

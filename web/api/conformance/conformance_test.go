@@ -92,6 +92,7 @@ func session() []request {
 		{"getModel", "/models/m", "", 200, nil},
 		{"setCurrent", "/models/m/current", `{"version":"1"}`, 200, nil},
 		{"setCurrent", "/models/m/current" + dry, `{"version":"2"}`, 200, nil},
+		{"listHistory", "/models/m/history", "", 200, nil},
 		{"rollBack", "/models/m/rollback" + dry, ``, 200, nil},
 		{"rollBack", "/models/m/rollback", `{}`, 200, nil},
 		{"deleteVersion", "/models/m/versions/2", "", 409, nil},

@@ -43,6 +43,7 @@ var definitions = map[string]reflect.Type{
 	"Suspension":   reflect.TypeFor[serving.Suspension](),
 	"Insight":      reflect.TypeFor[api.Insight](),
 	"ModelInsight": reflect.TypeFor[api.ModelInsight](),
+	"ModelChange":  reflect.TypeFor[api.ModelChange](),
 }
 
 // taken are the schemas of requests, whose members are required as the type says. A stage of an app

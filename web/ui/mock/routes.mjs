@@ -314,6 +314,24 @@ export function routes(world) {
         ) ?? switchTo(who, args.model, body.version),
     ],
     [
+      'GET',
+      '/models/:model/history',
+      ({args}) => {
+        const m = model(args.model)
+        const items = m.versions.map((v, i) => ({
+          id: String(i + 1),
+          at: new Date(Date.now() - (m.versions.length - i) * 86_400_000).toISOString(),
+          action: 'promoted',
+          version: v,
+          ...(i > 0 && {before: m.versions[i - 1]}),
+          who: 'ci',
+          from: '10.0.0.7',
+          client: 'topsail-python/0.1',
+        }))
+        return {body: {items: items.reverse()}}
+      },
+    ],
+    [
       'POST',
       '/models/:model/rollback',
       ({args, body, q, who}) => {

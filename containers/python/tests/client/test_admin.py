@@ -211,6 +211,12 @@ def test_keys(client):
         client.keys.get(made.id)
 
 
+def test_the_history_of_a_model(client, wine):
+    [change] = client.models.history("forest")
+    assert (change.action, change.version, change.before, change.who) == ("promoted", "2", "1", "ann")
+    assert (change.address, change.client) == ("10.0.0.7", "curl/8")
+
+
 def test_the_rest(client, wine):
     assert client.system.me().mode == "local"
     assert client.system.scheduler().leader == "me"

@@ -68,8 +68,11 @@ export const dryRunCurrent = (model: string, version: string, replaceContract: b
   client.send<T.DryRun>('PUT', path('models', model, 'current'), {body: {version}, query: {...dry, ...contract(replaceContract)}})
 export const setCurrent = (model: string, version: string, replaceContract: boolean) =>
   client.send<T.Model>('PUT', path('models', model, 'current'), {body: {version}, query: contract(replaceContract)})
-export const dryRunRollBack = (model: string) => client.send<T.DryRun>('POST', path('models', model, 'rollback'), {query: dry})
-export const rollBack = (model: string) => client.send<T.Model>('POST', path('models', model, 'rollback'))
+export const dryRunRollBack = (model: string, version: string) =>
+  client.send<T.DryRun>('POST', path('models', model, 'rollback'), {query: dry, body: {version}})
+export const rollBack = (model: string, version: string) =>
+  client.send<T.Model>('POST', path('models', model, 'rollback'), {body: {version}})
+export const history = (model: string) => client.get<{items: T.ModelChange[]}>(path('models', model, 'history'), {query: {limit: 50}})
 export const dryRunDeleteModel = (model: string) => client.send<T.DryRun>('DELETE', path('models', model), {query: dry})
 export const deleteModel = (model: string) => client.send<void>('DELETE', path('models', model))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..items import Items
 from . import call
 from .dry_run import read_or_dry_run
-from .record import DryRun, Model, Version
+from .record import DryRun, Model, ModelChange, Version
 from .resource import Resource, etag, name
 
 _read = read_or_dry_run(Model)
@@ -38,6 +38,12 @@ class Models(Resource):
         path, body = call.path("models", name(model), "current"), {"version": name(version, "version")}
         query = {"replace_contract": replace_contract, "dry_run": dry_run}
         return self._admin.send(call.change("PUT", path, _read, body, etag(model), **query), timeout)
+
+    def history(
+        self, model: str | Model, *, limit: int | None = None, timeout: float | None = None
+    ) -> Items[ModelChange]:
+        """Which versions came, went and became current, who did it and with which client, the newest first."""
+        return self._admin.listing(call.path("models", name(model), "history"), ModelChange, timeout, {"limit": limit})
 
     def rollback(
         self,

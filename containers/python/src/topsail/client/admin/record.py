@@ -17,6 +17,7 @@ __all__ = [
     "DryRun",
     "Key",
     "Model",
+    "ModelChange",
     "Record",
     "Replica",
     "Said",
@@ -318,6 +319,7 @@ class AuditEntry(Record):
     name: str
 
     _: KW_ONLY
+    client: str | None = None  # the program that asked for it, as it names itself
     before: dict[str, Any] | None = None
     after: dict[str, Any] | None = None
     revision: int | None = None  # of the catalog with it
@@ -325,6 +327,26 @@ class AuditEntry(Record):
     @property
     def address(self) -> str:
         """Address of the client that made the change, where it is known."""
+        return str(self.more.get("from", ""))
+
+
+@dataclass(repr=False)
+class ModelChange(Record):
+    """A step in the history of a model."""
+
+    id: str
+    at: str
+    action: str  # registered, removed, promoted, rolled_back or deleted: with deleted went the model, with its versions
+    who: str  # name of the key; file, scheduler or local as in the audit log
+
+    _: KW_ONLY
+    version: str | None = None
+    before: str | None = None  # the version that was current before
+    client: str | None = None  # the program that asked for it, as it names itself
+
+    @property
+    def address(self) -> str:
+        """Address of the client."""
         return str(self.more.get("from", ""))
 
 
