@@ -70,6 +70,13 @@ var variants = []struct {
 
 	{"influxdb", "defaults", true, nil},
 	{"influxdb", "docker with a volume", false, variables{"driver": "docker", "host_volume": "influxdb", "data_dir": "/var/lib/influxdb"}},
+	{"prometheus", "defaults", true, nil},
+	{"prometheus", "alarms, and closed", true, variables{"rules": "groups: [{name: t, rules: [{alert: A, expr: up == 0, annotations: {summary: '{{ $labels.role }}'}}]}]", "access": "scheme: https\ntls_config: {ca_file: /etc/topsail/ca.pem}"}},
+	{"prometheus", "docker with a volume", false, variables{"driver": "docker", "host_volume": "prometheus", "data_dir": "/prometheus"}},
+
+	{"grafana", "docker", false, variables{"dashboard": `{"title": "{{app}}"}`}},
+	{"grafana", "on the nodes", true, variables{"driver": "raw_exec", "dashboard": `{"title": "{{app}}"}`, "env": map[string]string{"GF_AUTH_ANONYMOUS_ENABLED": "false"}}},
+
 	{"influxdb", "own database", true, variables{"database": "ours", "env": map[string]string{"INFLUXDB_HTTP_AUTH_ENABLED": "true"}}},
 }
 

@@ -16,7 +16,11 @@ import (
 // TestInstall runs the commands of the README, but has the jobs only validated.
 func TestInstall(t *testing.T) {
 	c := shared
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "nomad")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	deploy, err := filepath.Abs("../deploy")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(deploy, filepath.Join(dir, "../deploy")))
 	for _, name := range []string{"cert.pem", "key.pem", "keys", "ops_keys"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600))
 	}

@@ -146,7 +146,7 @@ nomad() {
   if [ "$1 $2" != "job run" ]; then command nomad "$@"; return; fi
   shift 2
   case "$*" in
-  *redis.nomad.hcl|*influxdb.nomad.hcl) return ;; # there are some
+  *redis.nomad.hcl|*influxdb.nomad.hcl|*prometheus.nomad.hcl|*grafana.nomad.hcl) return ;; # there are some
   *gateway.nomad.hcl) command nomad job run -var program="$DIR/topsail" -var consul_addr="http://$CONSUL_HTTP_ADDR" -var port=0 "$@" ;;
   *web.nomad.hcl) command nomad job run -var program="$DIR/topsail" -var consul_addr="http://$CONSUL_HTTP_ADDR" -var nomad_addr="$NOMAD_ADDR" -var port=0 "$@" ;;
   *) command nomad job run -var program="$DIR/topsail" -var consul_addr="http://$CONSUL_HTTP_ADDR" -var nomad_addr="$NOMAD_ADDR" \

@@ -62,6 +62,8 @@ def test_the_manager(manager, client, digest, management, tmp_path):
     manager.connect()
     assert manager.cluster_identifier == "mine"
     assert {manager.get_query_addr(), manager.get_admin_addr(), manager.get_metric_addr()} == {management.addr}
+    watched = TopsailContainerManager(query_addr=management.addr, metric_addr="127.0.0.1:9090")
+    assert watched.get_metric_addr() == "127.0.0.1:9090"
     manager.deploy_model(name="sum", version=1, input_type="doubles", image=digest, num_replicas=2)
     [posted] = [h for h in management.heard if h.path.endswith("/versions?keep_current=true")]
     assert posted.json == {

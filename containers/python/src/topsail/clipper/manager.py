@@ -31,12 +31,13 @@ class TopsailContainerManager:
         *,
         query_addr: str = "127.0.0.1:1337",
         admin_addr: str = "127.0.0.1:1338",
+        metric_addr: str | None = None,
         key: str | None = None,
         program: str = "topsail",
         arguments: Sequence[str] = (),
     ) -> None:
         self.cluster_identifier = cluster_name
-        self._query_addr, self._admin_addr = query_addr, admin_addr
+        self._query_addr, self._admin_addr, self._metric_addr = query_addr, admin_addr, metric_addr
         self._program, self._arguments = program, list(arguments)
         self._client = Client(f"http://{query_addr}", admin_url=f"http://{admin_addr}", key=key)
         self._child: Child | None = None
@@ -140,8 +141,8 @@ class TopsailContainerManager:
         return self._query_addr
 
     def get_metric_addr(self) -> str:
-        """The gateway's own metrics, at /metrics."""
-        return self._query_addr
+        """The Prometheus of `metric_addr`; without one the gateway, which has its own metrics at /metrics."""
+        return self._metric_addr or self._query_addr
 
     def _answers(self) -> bool:
         try:
