@@ -145,7 +145,7 @@ func (p *Predictor) askNested(ctx context.Context, q *serving.Query, learns bool
 	switch {
 	case refused:
 		return nil, failure(serving.BadInput, "app %s: %s", q.App, refusal.Cause)
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, tooLate
 	case err != nil:
 		return nil, failure(serving.NoReplica, "app %s: %v", q.App, err)
