@@ -101,9 +101,8 @@ func (a *api) listHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	all := history(entries)
-	if c.After != "" {
-		at := slices.IndexFunc(all, func(one ModelChange) bool { return one.ID == c.After })
-		all = all[at+1:]
+	if c.After != "" { // which may be gone from the log meanwhile
+		all = slices.DeleteFunc(all, func(one ModelChange) bool { return one.ID >= c.After })
 	}
 	list := rest.Page[ModelChange]{Items: append([]ModelChange{}, all[:min(c.Limit, len(all))]...)}
 	if len(all) > c.Limit {
@@ -112,14 +111,18 @@ func (a *api) listHistory(w http.ResponseWriter, r *http.Request) error {
 	return rest.Respond(w, http.StatusOK, list)
 }
 
-// history makes steps of audit entries, the newest first. A version that was current before comes back by a rollback.
+// history makes steps of audit entries, the newest first. A version that was current before comes back by a rollback, but
+// not another one that has its name after it was deleted.
 func history(entries []serving.AuditEntry) (all []ModelChange) {
-	was := map[string]bool{} // current at some time
+	was := map[string]bool{} // current at some time, of the versions that are not deleted
 	for _, e := range slices.Backward(entries) {
 		one := ModelChange{ID: e.ID, At: e.At, Who: e.Who, From: e.From, Client: e.Client}
 		if e.Kind == "version" {
 			_, one.Version, _ = strings.Cut(e.Name, ":")
 			one.Action = map[string]string{"create": "registered", "delete": "removed"}[e.Action]
+			if e.Action == "delete" {
+				delete(was, one.Version)
+			}
 			all = append(all, one)
 			continue
 		}
@@ -131,6 +134,7 @@ func history(entries []serving.AuditEntry) (all []ModelChange) {
 		was[before.Current], was[before.Previous] = true, true
 		switch {
 		case e.Action == "delete":
+			clear(was)
 			one.Action, one.Before = "deleted", ""
 		case after.Current == before.Current:
 			continue // another replica serves

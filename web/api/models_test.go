@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/topsail-serving/topsail/serving"
@@ -70,6 +71,50 @@ func TestHistory(t *testing.T) {
 	}
 	expectCode(t, w.ask("GET", "/models/none/history", ""), 404, "not_found")
 	expectCode(t, w.askBy("alice", "GET", "/models/n/history", ""), 404, "not_found")
+}
+
+// TestHistoryOfAnother has names that come again: a model or a version that was deleted is not what is later called so.
+func TestHistoryOfAnother(t *testing.T) {
+	promoted := func(before, after string) serving.AuditEntry {
+		return serving.AuditEntry{Kind: "model", Action: "update", Name: "m", Before: []byte(before), After: []byte(after)}
+	}
+	version := func(action, name string) serving.AuditEntry {
+		return serving.AuditEntry{Kind: "version", Action: action, Name: "m:" + name}
+	}
+	w := having(t)
+	w.log = []serving.AuditEntry{
+		{Kind: "model", Action: "create", Name: "m", After: []byte(`{"current":"1"}`)},
+		promoted(`{"current":"1"}`, `{"current":"2","previous":"1"}`),
+		version("delete", "1"),
+		version("create", "1"),
+		promoted(`{"current":"2"}`, `{"current":"1","previous":"2"}`),
+		{Kind: "model", Action: "delete", Name: "m", Before: []byte(`{"current":"1","previous":"2"}`)},
+		{Kind: "model", Action: "create", Name: "m", After: []byte(`{"current":"2"}`)},
+	}
+	for i := range w.log {
+		w.log[i].ID = string(rune('1' + i))
+	}
+	var got []string
+	for _, c := range read[rest.Page[ModelChange]](t, w.ask("GET", "/models/m/history", "")).Items {
+		got = append(got, strings.TrimSpace(c.Action+" "+c.Version))
+	}
+	if want := []string{"promoted 2", "deleted", "promoted 1", "registered 1", "removed 1", "promoted 2", "promoted 1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestHistoryShrinks reads on after the entries from where it reads are gone.
+func TestHistoryShrinks(t *testing.T) {
+	w := having(t)
+	for _, id := range []string{"1", "2", "3", "4"} {
+		w.log = append(w.log, serving.AuditEntry{ID: id, Kind: "version", Action: "create", Name: "m:" + id})
+	}
+	first := read[rest.Page[ModelChange]](t, w.ask("GET", "/models/m/history?limit=2", ""))
+	w.log = w.log[3:]
+	second := read[rest.Page[ModelChange]](t, w.ask("GET", "/models/m/history?limit=2&cursor="+first.Next, ""))
+	if len(first.Items) != 2 || len(second.Items) != 0 || second.Next != "" {
+		t.Errorf("after %+v comes %+v", first, second)
+	}
 }
 
 func TestRollBack(t *testing.T) {

@@ -171,6 +171,10 @@ async function rollBack(page, {base, model}) {
   await dialog.getByRole('button', {name: 'Roll back'}).click()
   const facts = page.getByRole('region', {name: 'Versions in use'})
   await facts.getByText('1 – where queries go').waitFor()
+  const newest = page.getByRole('region', {name: 'History'}).getByRole('row').nth(1)
+  await newest.getByText('rolled back from 2').waitFor()
+  assert.equal(await newest.getByRole('button').count(), 0) // it is current
+  await page.getByRole('button', {name: 'Go back to it'}).first().waitFor()
 }
 
 async function setReplicas(page, {base, model}) {

@@ -316,7 +316,7 @@ export function routes(world) {
     [
       'GET',
       '/models/:model/history',
-      ({args}) => {
+      ({args, q}) => {
         const m = model(args.model)
         const items = m.versions.map((v, i) => ({
           id: String(i + 1),
@@ -328,7 +328,21 @@ export function routes(world) {
           from: '10.0.0.7',
           client: 'topsail-python/0.1',
         }))
-        return {body: {items: items.reverse()}}
+        const switched = world.audits
+          .filter((a) => a.kind === 'model' && a.name === args.model && a.after?.current && a.after.current !== a.before?.current)
+          .map(({id, at, who, before, after}) => {
+            const back = m.versions.indexOf(after.current) < m.versions.indexOf(before?.current)
+            return {
+              id,
+              at,
+              action: back ? 'rolled_back' : 'promoted',
+              version: after.current,
+              before: before?.current,
+              who,
+              from: '10.0.0.7',
+            }
+          })
+        return {body: page([...switched, ...items.reverse()], q)}
       },
     ],
     [

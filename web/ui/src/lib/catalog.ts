@@ -22,6 +22,12 @@ export function versionKey(model: string, version: string): string {
   return `${model}:${version}`
 }
 
+// goesBack says whether a version became current in a step, is not now, and can be again.
+export function goesBack(one: T.ModelChange, {current, versions}: Pick<T.Model, 'current' | 'versions'>): boolean {
+  const became = one.action === 'promoted' || one.action === 'rolled_back'
+  return became && one.version !== undefined && one.version !== current && versions.includes(one.version)
+}
+
 // Due is what has to be read again: everything, or some objects.
 export class Due {
   #all = false
