@@ -4,10 +4,15 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/topsail-serving/topsail/test/require"
 )
 
 // same holds two sorted lists of names to each other.
@@ -159,5 +164,33 @@ func TestCommandsOfThePage(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(helps)); len(got) < 6 {
 		t.Errorf("the page has only the commands %v", got)
+	}
+}
+
+// TestTheJobOfPrometheusScrapesTheSame: the configuration for a Prometheus of one's own, and that of the job for who has none.
+func TestTheJobOfPrometheusScrapesTheSame(t *testing.T) {
+	type config struct {
+		Scrape []struct {
+			Job     string           `yaml:"job_name"`
+			Consul  []map[string]any `yaml:"consul_sd_configs"`
+			Relabel []map[string]any `yaml:"relabel_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	_, job, found := strings.Cut(read(t, "../nomad/jobs/prometheus.nomad.hcl"), "<<-EOT\n")
+	if !found {
+		t.Fatal("the job has no configuration")
+	}
+	job, _, _ = strings.Cut(job, "EOT\n")
+	for variable, value := range map[string]string{"${var.consul_addr}": "127.0.0.1:8500", "${var.sidecar_service}": "topsail-sidecar", "${indent(4, var.access)}": ""} {
+		job = strings.ReplaceAll(job, variable, value)
+	}
+	var own, of config
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "prometheus/scrape.yml")), &own))
+	require.NoError(t, yaml.Unmarshal([]byte(job), &of))
+	for _, r := range own.Scrape[0].Relabel {
+		delete(r, "separator") // of one label
+	}
+	if !reflect.DeepEqual(own, of) {
+		t.Errorf("prometheus/scrape.yml says\n%v\nand the job\n%v", own, of)
 	}
 }

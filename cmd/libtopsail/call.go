@@ -12,15 +12,11 @@ import (
 // predict answers the body of a predict request as the query port does, by the app's objective.
 func (i *instance) predict(app string, body []byte) ([]byte, error) {
 	received := time.Now()
-	ctx, done, err := i.begin()
+	ctx, known, done, err := i.begin(app, body)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	known, err := i.app(app, body)
-	if err != nil {
-		return nil, err
-	}
 	p, err := codec.DecodePredict(body, known, i.limits.MaxBatch)
 	if err != nil {
 		return nil, err
@@ -36,15 +32,11 @@ func (i *instance) predict(app string, body []byte) ([]byte, error) {
 // feedback learns from the body of an update request, and answers as the query port does clients that accept JSON.
 func (i *instance) feedback(app string, body []byte) ([]byte, error) {
 	received := time.Now()
-	ctx, done, err := i.begin()
+	ctx, known, done, err := i.begin(app, body)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	known, err := i.app(app, body)
-	if err != nil {
-		return nil, err
-	}
 	u, err := codec.DecodeUpdate(body, known, i.limits.MaxBatch)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/topsail-serving/topsail/cmd/topsail/config"
 	"github.com/topsail-serving/topsail/cmd/topsail/local"
 	"github.com/topsail-serving/topsail/internal/obs"
+	"github.com/topsail-serving/topsail/serving"
 )
 
 // options say what an instance opens. The zero value is what `topsail local` opens without flags.
@@ -90,14 +91,17 @@ func (i *instance) await(within time.Duration) error {
 
 var errClosed = errors.New("this instance is closed: open another one")
 
-// begin is a call's context. When there is no error, the call ends with done.
-func (i *instance) begin() (ctx context.Context, done func(), err error) {
+// begin is a call's context, and the app that its body is for. When there is no error, the call ends with done.
+func (i *instance) begin(name string, body []byte) (ctx context.Context, app *serving.App, done func(), err error) {
 	i.mu.RLock()
-	if i.closed {
-		i.mu.RUnlock()
-		return nil, nil, errClosed
+	if err = errClosed; !i.closed {
+		app, err = i.app(name, body)
 	}
-	return i.calling, i.mu.RUnlock, nil
+	if err != nil {
+		i.mu.RUnlock()
+		return nil, nil, nil, err
+	}
+	return i.calling, app, i.mu.RUnlock, nil
 }
 
 // close waits for calls, which it cancels after the drain timeout of the gateway, and stops all that open started. It

@@ -233,14 +233,13 @@ func (q *query) explainAttempt(i int) serving.ExplainedModel {
 		Asked: i < q.opened && !try.shed && !ask.Absent, Shed: try.shed, Shadow: ask.Shadow,
 		Cached: try.cached, Took: try.took, Probability: ask.Probability, Weight: ask.Weight,
 	}
-	switch {
-	case try.app == nil:
-		m.ModelID, m.Generation = try.version.ModelID, try.version.Generation
-	case answer.Output != nil:
-		m.ModelID = try.id()
-	}
 	if try.app != nil {
 		m.App = try.app.name
+	} else {
+		m.Generation = try.version.Generation
+	}
+	if try.app == nil || answer.Output != nil {
+		m.ModelID = try.id()
 	}
 	if answer.Output != nil {
 		m.Output, m.Confidence = answer.Output.JSON, answer.Output.Confidence
@@ -342,11 +341,11 @@ func (q *query) record(a *serving.Prediction, from, to int) {
 		if q.attempts[i].shed || q.plan.Asks[i].Absent {
 			continue
 		}
-		v := q.attempts[i].version
 		if one := q.attempts[i].app; one != nil {
 			r.Inner = &serving.RecordedInner{App: one.name, QueryID: one.answer.QueryID}
 			continue
 		}
+		v := q.attempts[i].version
 		ask := serving.RecordedAsk{ModelID: v.ModelID, Generation: v.Generation, Probability: q.plan.Asks[i].Probability, Shadow: q.plan.Asks[i].Shadow}
 		if out := q.answers[i].Output; out != nil && len(out.JSON) <= serving.MaxRecordedOutput {
 			ask.Output = out.JSON

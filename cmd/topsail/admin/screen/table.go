@@ -36,10 +36,10 @@ func (t *Table) Row(cells ...string) {
 func (t *Table) Lines() []string {
 	var widths []int
 	for _, row := range t.rows {
+		if len(row) == 1 && len(t.rows[0]) > 1 {
+			continue
+		}
 		for i, cell := range row {
-			if len(row) == 1 && len(t.rows[0]) > 1 {
-				break
-			}
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
