@@ -84,7 +84,7 @@ var (
 		{"read a job with its allocations", false, readJob},
 		{"read logs", false, readLogs},
 		{"register a job", true, registerJob(namespace)},
-		{"scale a job", true, scaleJob},
+		{"scale a job", false, scaleJob},
 		{"stop a job", true, stopJob(namespace)},
 		{"list jobs of others", true, listJobs("default")},
 		{"list nodes", true, listNodes},
