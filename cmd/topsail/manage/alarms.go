@@ -40,7 +40,7 @@ func ofWithdrawn(withdrawn []api.Withdrawn) []check.Finding {
 		list = append(list, check.Finding{
 			State: check.Warn, Kind: "app", Name: w.App, Withdrawn: w.Version.String(),
 			Detail: fmt.Sprintf("the policy of app %s has withdrawn %v, which did worse than the version beside it", w.App, w.Version),
-			Next:   fmt.Sprintf("`topsail app learned %s` says why; another canary, or policy, ends this", w.App),
+			Next:   fmt.Sprintf("`topsail app insight %s` says why; another canary, or policy, ends this", w.App),
 		})
 	}
 	return list
