@@ -34,15 +34,16 @@ type panel struct {
 	GridPos     struct{ X, Y, W, H int }
 	Targets     []struct {
 		RefID      string
-		Expr       string
+		Expr       string // of PromQL
+		Query      string // in Flux
 		Datasource source
 	}
 }
 
-func readDashboard(t *testing.T) dashboard {
+func readDashboard(t *testing.T, file string) dashboard {
 	t.Helper()
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, "grafana/topsail.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "grafana/"+file)), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -62,49 +63,52 @@ func (d dashboard) expressions() map[string][]string {
 	return all
 }
 
-// source is the variable that people choose their Prometheus with.
-var anySource = source{Type: "prometheus", UID: "${datasource}"}
+func TestDashboardsCanBeImported(t *testing.T) {
+	importable(t, "topsail.json", "prometheus", "Apps, Models, Stages of pipelines, Hosts of many models, Selection and feedback, Streams, Model streams, Infrastructure")
+	importable(t, "topsail-influxdb.json", "influxdb", "Apps, Models, Stages of pipelines, Selection and feedback")
+}
 
-func TestTheDashboardCanBeImported(t *testing.T) {
-	d := readDashboard(t)
+func importable(t *testing.T, file, kind, rows string) {
+	d := readDashboard(t, file)
+	chosen := source{Type: kind, UID: "${datasource}"} // a variable that people choose theirs with
 	if d.SchemaVersion != 39 {
-		t.Errorf("schema version %d", d.SchemaVersion)
+		t.Errorf("%s: schema version %d", file, d.SchemaVersion)
 	}
 	if first := d.Templating.List[0]; first.Name != "datasource" || first.Type != "datasource" {
-		t.Errorf("the data source is no variable: %+v", first)
+		t.Errorf("%s: the data source is no variable: %+v", file, first)
 	}
 	for _, v := range d.Templating.List[1:] {
-		if v.Datasource != anySource {
-			t.Errorf("variable %s asks %+v", v.Name, v.Datasource)
+		if v.Datasource != chosen {
+			t.Errorf("%s: variable %s asks %+v", file, v.Name, v.Datasource)
 		}
 	}
-	rows := []string{}
+	var titles []string
 	ids := map[int]string{}
 	for i, p := range d.Panels {
 		if other, taken := ids[p.ID]; taken {
-			t.Errorf("%s and %s have the id %d", p.Title, other, p.ID)
+			t.Errorf("%s: %s and %s have the id %d", file, p.Title, other, p.ID)
 		}
 		ids[p.ID] = p.Title
 		if p.Type == "row" {
-			rows = append(rows, p.Title)
+			titles = append(titles, p.Title)
 			continue
 		}
-		if p.Datasource != anySource || len(p.Targets) == 0 {
-			t.Errorf("panel %s asks %+v for %d things", p.Title, p.Datasource, len(p.Targets))
+		if p.Datasource != chosen || len(p.Targets) == 0 {
+			t.Errorf("%s: panel %s asks %+v for %d things", file, p.Title, p.Datasource, len(p.Targets))
 		}
 		for _, target := range p.Targets {
-			if target.Datasource != anySource || target.Expr == "" || target.RefID == "" {
-				t.Errorf("panel %s asks %+v", p.Title, target)
+			if target.Datasource != chosen || target.Expr+target.Query == "" || target.RefID == "" {
+				t.Errorf("%s: panel %s asks %+v", file, p.Title, target)
 			}
 		}
 		for _, other := range d.Panels[:i] {
 			if overlap(p, other) {
-				t.Errorf("panel %s lies over %s", p.Title, other.Title)
+				t.Errorf("%s: panel %s lies over %s", file, p.Title, other.Title)
 			}
 		}
 	}
-	if got := strings.Join(rows, ", "); got != "Apps, Models, Stages of pipelines, Hosts of many models, Selection and feedback, Streams, Model streams, Infrastructure" {
-		t.Errorf("rows %s", got)
+	if got := strings.Join(titles, ", "); got != rows {
+		t.Errorf("%s: rows %s", file, got)
 	}
 }
 

@@ -48,7 +48,7 @@ func metricsPage(t *testing.T, m metrics) {
 
 // notMetrics begin as metrics do: measurements in InfluxDB, items of jobs, a function in R.
 var notMetrics = []string{
-	"topsail_alive", "topsail_demand", "topsail_decisions", "topsail_deploy",
+	"topsail_alive", "topsail_demand", "topsail_decisions", "topsail_apps", "topsail_app_models", "topsail_versions", "topsail_stages", "topsail_deploy",
 	"topsail_model", "topsail_version", "topsail_generation", "topsail_settings", "topsail_spec",
 }
 
@@ -81,7 +81,7 @@ func rulesOf(t *testing.T, m metrics) {
 // dashboardOf checks all expressions, and that there is something of every metric.
 func dashboardOf(t *testing.T, m metrics) {
 	shown := map[string]bool{}
-	for where, list := range readDashboard(t).expressions() {
+	for where, list := range readDashboard(t, "topsail.json").expressions() {
 		for _, expr := range list {
 			names, err := m.check(expr, recorded(rules(t)))
 			if err != nil {
@@ -97,7 +97,7 @@ func dashboardOf(t *testing.T, m metrics) {
 			t.Errorf("the dashboard shows nothing of %s", name)
 		}
 	}
-	for _, v := range readDashboard(t).Templating.List[1:] {
+	for _, v := range readDashboard(t, "topsail.json").Templating.List[1:] {
 		metric, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ")"), ", ")
 		if !slices.Contains(m[metric].labels, label) {
 			t.Errorf("variable %s: %s has no label %s", v.Name, metric, label)

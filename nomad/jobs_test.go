@@ -9,6 +9,8 @@ import (
 
 	nomadapi "github.com/hashicorp/nomad/api"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/topsail-serving/topsail/test/require"
 )
 
@@ -74,6 +76,7 @@ var variants = []struct {
 	{"prometheus", "alarms, and closed", true, variables{"rules": "groups: [{name: t, rules: [{alert: A, expr: up == 0, annotations: {summary: '{{ $labels.role }}'}}]}]", "access": "scheme: https\ntls_config: {ca_file: /etc/topsail/ca.pem}"}},
 	{"prometheus", "docker with a volume", false, variables{"driver": "docker", "host_volume": "prometheus", "data_dir": "/prometheus"}},
 
+	{"grafana", "of InfluxDB", false, variables{"dashboard": `{"title": "{{app}}"}`, "influxdb_url": "http://127.0.0.1:8086", "influxdb_token": "$__file{/secrets/influx.token}"}},
 	{"grafana", "docker", false, variables{"dashboard": `{"title": "{{app}}"}`}},
 	{"grafana", "on the nodes", true, variables{"driver": "raw_exec", "dashboard": `{"title": "{{app}}"}`, "env": map[string]string{"GF_AUTH_ANONYMOUS_ENABLED": "false"}}},
 
@@ -113,6 +116,13 @@ func TestJobs(t *testing.T) {
 			}
 			if got := job.TaskGroups[0].Tasks[0].KillSignal; got != "SIGTERM" {
 				t.Errorf("it is told to stop by %q", got)
+			}
+			for _, template := range job.TaskGroups[0].Tasks[0].Templates {
+				if text := *template.EmbeddedTmpl; strings.HasSuffix(*template.DestPath, ".yml") {
+					if err := yaml.Unmarshal([]byte(text), &map[string]any{}); err != nil {
+						t.Errorf("%s: %v\n%s", *template.DestPath, err, text)
+					}
+				}
 			}
 			said, _, err := jobs.Validate(job, nil)
 			if err != nil || said.Error != "" || said.Warnings != "" {

@@ -32,6 +32,14 @@ func (s *Series) Label(name string) string {
 	return ""
 }
 
+// AppendLabels appends the values of all labels, which tell the series of a metric apart.
+func (s *Series) AppendLabels(to []byte) []byte {
+	for _, v := range s.values {
+		to = append(append(to, 0), v...)
+	}
+	return to
+}
+
 // Count is how many values a histogram has.
 func (s *Series) Count() (n uint64) {
 	for _, some := range s.Counts {

@@ -1,7 +1,8 @@
-# A Grafana with Topsail's dashboard, for those who have none: it reads the Prometheus that prometheus_url says. It listens
-# on loopback unless host_network says otherwise, and who reaches it may look and change nothing.
+# A Grafana with Topsail's dashboard, for those who have none: it reads the Prometheus that prometheus_url says, or the InfluxDB
+# that influxdb_url says. It listens on loopback unless host_network says otherwise, and who reaches it may look and change nothing.
 #
 #   nomad job run -var "dashboard=$(tr -d '\n' < ../../deploy/grafana/topsail.json)" grafana.nomad.hcl
+#   nomad job run -var influxdb_url=http://127.0.0.1:8086 -var "dashboard=$(tr -d '\n' < ../../deploy/grafana/topsail-influxdb.json)" grafana.nomad.hcl
 
 variable "datacenters" {
   description = "datacenters to run in"
@@ -81,8 +82,32 @@ variable "prometheus_url" {
   default     = "http://127.0.0.1:9090"
 }
 
+variable "influxdb_url" {
+  description = "the InfluxDB that Topsail writes to; empty: it is not read"
+  type        = string
+  default     = ""
+}
+
+variable "influxdb_org" {
+  description = "organisation, for version 2"
+  type        = string
+  default     = ""
+}
+
+variable "influxdb_bucket" {
+  description = "bucket, for version 1 database/policy"
+  type        = string
+  default     = "topsail/autogen"
+}
+
+variable "influxdb_token" {
+  description = "token that may read it, for version 1 user:password; $__file{PATH} reads it from a file"
+  type        = string
+  default     = ""
+}
+
 variable "dashboard" {
-  description = "text of deploy/grafana/topsail.json, on one line"
+  description = "text of deploy/grafana/topsail.json, or of topsail-influxdb.json, on one line"
   type        = string
 }
 
@@ -162,6 +187,7 @@ job "topsail-grafana" {
           apiVersion: 1
           datasources:
             - {name: Prometheus, uid: topsail, type: prometheus, access: proxy, url: "${var.prometheus_url}", isDefault: true}
+            %{if var.influxdb_url != ""}- {name: InfluxDB, uid: topsail-influxdb, type: influxdb, access: proxy, url: "${var.influxdb_url}", jsonData: {version: Flux, organization: "${var.influxdb_org}", defaultBucket: "${var.influxdb_bucket}"}, secureJsonData: {token: "${var.influxdb_token}"}}%{endif}
         EOT
       }
 

@@ -221,7 +221,7 @@ job "topsail-prometheus" {
                   target_label: role
                 - source_labels: [__meta_consul_node]
                   target_label: node
-          ${indent(4, var.access)}
+              ${indent(4, var.access)}
         EOT
       }
 

@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"internal/access":    {},
 	"internal/release":   {},
 	"internal/demand":    {"serving"},
+	"internal/activity":  {"internal/obs"},
 
 	"internal/budget":  {}, // of a whole process
 	"internal/fair":    {},
@@ -48,7 +49,7 @@ var rooms = map[string][]string{
 	"internal/adapter/redisclient":    {},
 	"internal/adapter/redisstore":     {"serving", "internal/adapter/redisclient", "internal/adapter/stored", "internal/access", "internal/condition", "internal/durable", "internal/retry"},
 	"internal/adapter/consulregistry": {"serving", "internal/access", "internal/retry", "internal/condition"},
-	"internal/adapter/influxdemand":   {"serving", "internal/access", "internal/retry"},
+	"internal/adapter/influxdb":       {"serving", "internal/access", "internal/activity", "internal/retry"},
 	"internal/adapter/nomadfleet":     {"serving", "jobs", "internal/access", "internal/retry"},
 	"internal/adapter/kafkastream":    {"serving", "internal/access", "internal/retry"},
 	"internal/adapter/schemaregistry": {"stream/mapping"},
@@ -104,7 +105,7 @@ var allowed = map[string][]string{
 	"github.com/minio/minio-go/v7":                {"internal/adapter/s3bucket"},
 	"github.com/hashicorp/consul/api":             {"internal/adapter/consulregistry", "test/harness"},
 	"github.com/hashicorp/nomad/api":              {"jobs", "internal/adapter/nomadfleet", "test/harness", "bench/reports"},
-	"github.com/influxdata/influxdb-client-go/v2": {"internal/adapter/influxdemand"},
+	"github.com/influxdata/influxdb-client-go/v2": {"internal/adapter/influxdb"},
 	"pgregory.net/rapid":                          {"gateway/selection/conformance"},
 	"github.com/KimMachineGun/automemlimit":       {"cmd/topsail"},
 	"golang.org/x/sync":                           {"gateway", "cmd/topsail", "bench/bars", "test/servers"},

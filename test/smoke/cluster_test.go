@@ -6,7 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +48,7 @@ func TestCluster(t *testing.T) {
 		do   func(context.Context, *testing.T)
 	}{
 		{"two gateways answer", c.answers},
+		{"InfluxDB has what was done", c.measured},
 		{"a version takes over", c.takesOver},
 		{"a killed replica comes back", c.comesBack},
 		{"to zero and back", c.zero},
@@ -74,6 +79,32 @@ func (c *cluster) tasks(job string) []harness.Task {
 
 func (c *cluster) answers(ctx context.Context, t *testing.T) {
 	c.await(ctx, t, c.Whole)
+}
+
+// measured finds the answers of gateways in InfluxDB, and the batches of replicas.
+func (c *cluster) measured(ctx context.Context, t *testing.T) {
+	for _, what := range []string{
+		`SELECT sum(answers_ok) FROM topsail_apps WHERE "role" = 'gateway'`,
+		`SELECT sum(batch_size_count) FROM topsail_versions WHERE "role" = 'sidecar'`,
+	} {
+		c.await(ctx, t, func(ctx context.Context) error {
+			query := url.Values{"db": {"topsail"}, "q": {what}}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.InfluxDB.Addr+"/query?"+query.Encode(), nil)
+			if err != nil {
+				return err
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			if err == nil && !strings.Contains(string(text), `"values":[[`) {
+				err = fmt.Errorf("%s: %s", what, text)
+			}
+			return err
+		})
+	}
 }
 
 // takesOver deploys a version beside the first, and takes the first away.

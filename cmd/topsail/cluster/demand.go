@@ -3,9 +3,13 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"strconv"
+	"time"
 
-	"github.com/topsail-serving/topsail/internal/adapter/influxdemand"
+	"github.com/topsail-serving/topsail/internal/activity"
+	"github.com/topsail-serving/topsail/internal/adapter/influxdb"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/serving"
@@ -13,8 +17,8 @@ import (
 
 // influxConfig is where InfluxDB is. InfluxDB's own variables are read where ours
 // say nothing.
-func (p *parts) influxConfig() influxdemand.Config {
-	c := influxdemand.Config{
+func (p *parts) influxConfig() influxdb.Config {
+	c := influxdb.Config{
 		URL: p.Config.InfluxDB.URL, Org: cmp.Or(p.Config.InfluxDB.Org, os.Getenv("INFLUX_ORG")), Bucket: p.Config.InfluxDB.Bucket, Log: p.Log,
 	}
 	if p.Config.ByDefault("influxdb.url") {
@@ -27,7 +31,7 @@ func (p *parts) influxConfig() influxdemand.Config {
 }
 
 // openDemand opens the demand in InfluxDB.
-func (p *parts) openDemand() (*influxdemand.Store, error) {
+func (p *parts) openDemand() (*influxdb.Store, error) {
 	c := p.influxConfig()
 	if token := os.Getenv("INFLUX_TOKEN"); token != "" {
 		c.Token = func(bool) []byte { return []byte(token) }
@@ -51,13 +55,40 @@ func (p *parts) openDemand() (*influxdemand.Store, error) {
 		}
 		c.TLS = tls
 	}
-	store, err := influxdemand.New(c)
+	if every := p.Config.InfluxDB.Metrics; every > 0 && every < time.Second {
+		return nil, fmt.Errorf("influxdb.metrics_micros is %d: it is at least 1000000, or 0 for no metrics", every.Microseconds())
+	}
+	store, err := influxdb.New(c)
 	if err != nil {
 		return nil, err
 	}
 	p.Metrics.CounterFunc("topsail_demand_dropped_total", "Demand reports that were not written to InfluxDB.", func() float64 { return float64(store.Dropped()) })
 	p.Metrics.GaugeFunc("topsail_demand_waiting", "Demand reports waiting to be written to InfluxDB.", func() float64 { return float64(store.Waiting()) })
+	p.Metrics.CounterFunc("topsail_metrics_dropped_total", "Intervals whose metrics were not written to InfluxDB, or not all of them.", func() float64 { return float64(store.DroppedMetrics()) })
 	return store, nil
+}
+
+// reportMetrics reports what the apps, versions and stages of this process do, as its metrics count it.
+func (p *parts) reportMetrics(source serving.DemandSource, to *influxdb.Store) phase.Job {
+	return func(ctx context.Context) error {
+		if p.Config.InfluxDB.Metrics == 0 {
+			return nil
+		}
+		reporter := activity.Reporter{Counts: activity.NewCounts(p.Metrics.Read), Every: p.Config.InfluxDB.Metrics}
+		reporter.Write = func(began time.Time, points []activity.Point, tooMany int) {
+			to.WriteMetrics(source, began, points, tooMany)
+		}
+		reporter.Run(ctx)
+		return nil
+	}
+}
+
+// metricsMicros is what sidecars are told, or nothing for what they know.
+func (p *parts) metricsMicros() string {
+	if p.Config.ByDefault("influxdb.metrics_micros") {
+		return ""
+	}
+	return strconv.FormatInt(p.Config.InfluxDB.Metrics.Microseconds(), 10)
 }
 
 // counted is what one role of a process counts.
@@ -84,7 +115,7 @@ func (c counted) report(to demand.Sink) phase.Job {
 }
 
 // decisions writes the scheduler's decisions to InfluxDB.
-type decisions struct{ *influxdemand.Store }
+type decisions struct{ *influxdb.Store }
 
 // AddDecision implements scheduler.Journal.
 func (d decisions) AddDecision(_ context.Context, one serving.Decision) error {

@@ -10,11 +10,13 @@ import (
 	"github.com/topsail-serving/topsail/gateway"
 	"github.com/topsail-serving/topsail/gateway/httpapi"
 	"github.com/topsail-serving/topsail/internal/adapter/consulregistry"
+	"github.com/topsail-serving/topsail/internal/adapter/influxdb"
 	"github.com/topsail-serving/topsail/internal/adapter/inprocess"
 	"github.com/topsail-serving/topsail/internal/adapter/redisstore"
 	"github.com/topsail-serving/topsail/internal/demand"
 	"github.com/topsail-serving/topsail/internal/phase"
 	"github.com/topsail-serving/topsail/rpc"
+	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/sidecar"
 )
 
@@ -80,11 +82,12 @@ func (e *edge) ready(ctx context.Context) error {
 	return nil
 }
 
-// reports are those of what the gateway asks, and of what the services that it calls answer.
-func (e *edge) reports(to demand.Sink) phase.Phase {
+// reports are those of what the gateway asks, of what the services that it calls answer, and of its metrics.
+func (e *edge) reports(as string, to *influxdb.Store) phase.Phase {
 	return phase.Phase{
 		counted{as: "gateway", name: e.name, meter: e.meter}.report(to),
 		counted{as: "sidecar", name: e.name, meter: e.served, from: e.services.Used()}.report(to),
+		e.reportMetrics(serving.DemandSource{Role: as, Name: e.name}, to),
 	}
 }
 

@@ -51,7 +51,7 @@ func Gateway(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 			func(ctx context.Context) error { return gateway.Run(ctx, ln) },
 			p.announce(e.client, gatewayService, e.name, ln, ops, nil),
 		},
-		e.reports(demands),
+		e.reports("gateway", demands),
 		phase.Phase{e.store.Run, e.services.Run, demands.Run, p.ServeOps(ops, health)},
 	)
 }

@@ -130,7 +130,7 @@ func (p *parts) jobSettings() (jobs.Settings, error) {
 	for name, value := range map[string]string{
 		"TOPSAIL_INFLUXDB_URL": influx.URL, "TOPSAIL_INFLUXDB_ORG": influx.Org, "TOPSAIL_INFLUXDB_BUCKET": influx.Bucket,
 		"TOPSAIL_INFLUXDB_TOKEN_FILE": p.Config.InfluxDB.TokenFile, "TOPSAIL_LOG_LEVEL": cmp.Or(p.Config.Log.Level, "info"),
-		"TOPSAIL_OPS_KEYS_FILE": p.Config.Ops.KeysFile,
+		"TOPSAIL_OPS_KEYS_FILE": p.Config.Ops.KeysFile, "TOPSAIL_INFLUXDB_METRICS_MICROS": p.metricsMicros(),
 	} {
 		if value != "" {
 			s.SidecarEnv[name] = value

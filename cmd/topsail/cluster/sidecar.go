@@ -82,7 +82,10 @@ func Sidecar(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 
 	return phase.Run(ctx,
 		phase.Phase{func(ctx context.Context) error { return s.Run(ctx, gateways, containers) }, announce},
-		phase.Phase{counted{as: "sidecar", name: one.Replica, meter: meter}.report(demands)},
+		phase.Phase{
+			counted{as: "sidecar", name: one.Replica, meter: meter}.report(demands),
+			p.reportMetrics(serving.DemandSource{Role: "sidecar", Name: one.Replica}, demands),
+		},
 		phase.Phase{demands.Run, p.ServeOps(ops, obs.Health{Ready: s.Ready, Live: func() error { return live(&hung) }})},
 	)
 }

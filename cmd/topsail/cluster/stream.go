@@ -49,7 +49,7 @@ func Stream(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	return phase.Run(ctx,
 		phase.Phase{set.Run, p.announce(e.client, streamService, name, ops, ops, nil)},
 		phase.Phase{func(ctx context.Context) error { return gateway.Run(ctx, nil) }},
-		e.reports(demands),
+		e.reports("stream", demands),
 		phase.Phase{e.store.Run, e.services.Run, demands.Run, p.ServeOps(ops, health, set.Page())},
 	)
 }

@@ -156,7 +156,7 @@ func withDefaults(o Options) Options {
 	o.Sidecar = Sidecar{Addr: "127.0.0.1:0", ContainersAddr: "127.0.0.1:0"}
 	o.Redis = Redis{Addrs: []string{"127.0.0.1:6379"}, Prefix: "topsail"}
 	o.Consul = Consul{Service: "topsail-sidecar"}
-	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen"}
+	o.InfluxDB = InfluxDB{URL: "http://127.0.0.1:8086", Bucket: "topsail/autogen", Metrics: time.Second}
 	o.Streaming = Streaming{DrainTimeout: 10 * time.Second}
 	o.Web.BundlesKeptHours, o.Web.MaxBundleBytes, o.Web.MaxBundlesBytes = 168, 2<<30, 64<<30
 	o.Jobs = Jobs{Driver: "raw_exec", Datacenters: []string{"*"}, CPU: 500, MemoryMB: 300, KillTimeout: 30 * time.Second}

@@ -145,12 +145,14 @@ type Nomad struct {
 	TokenFile string `toml:"token_file" path:"true" help:"file of the token, read again when it is refused"`
 }
 
-// InfluxDB keeps demand.
+// InfluxDB keeps demand and metrics.
 type InfluxDB struct {
 	URL       string `toml:"url" default:"http://127.0.0.1:8086" help:"address of InfluxDB; INFLUX_HOST is read too"`
 	TokenFile string `toml:"token_file" path:"true" help:"file of the token, for version 1 user:password; INFLUX_TOKEN is read too"`
 	Org       string `toml:"org" help:"organisation, for version 2; INFLUX_ORG is read too"`
 	Bucket    string `toml:"bucket" default:"topsail/autogen" help:"bucket, for version 1 database/policy; INFLUX_BUCKET is read too"`
+
+	Metrics time.Duration `toml:"metrics_micros" default:"1000000" min:"0" help:"how often gateways and replicas write what apps, versions and stages did, in microseconds, at least a second; 0 writes none of it"`
 }
 
 // Jobs is how Nomad runs model versions.

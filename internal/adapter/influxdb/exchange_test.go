@@ -1,4 +1,4 @@
-package influxdemand
+package influxdb
 
 import (
 	"compress/gzip"
@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topsail-serving/topsail/internal/activity"
 	"github.com/topsail-serving/topsail/serving"
 	"github.com/topsail-serving/topsail/test/require"
 	"github.com/topsail-serving/topsail/test/wait"
@@ -108,6 +109,12 @@ func TestWriteRequest(t *testing.T) {
 		Rule: "capacity", Reason: `412 "queries"/s`, Outcome: "failed", Error: strings.Repeat("é", 3000), Leader: "s-1", Fence: 7,
 	})
 	wait.Until(t, "a decision is written", func() bool { return len(x.requests()) == 3 })
+	s.start = "" // which is drawn
+	s.WriteMetrics(serving.DemandSource{Role: "gateway", Name: `g "1"`}, second, []activity.Point{
+		{Measurement: "topsail_apps", Tags: map[string]string{"app": "wine"}, Fields: map[string]float64{"query_seconds_bucket_+Inf": 1, "answers_ok": 2, "query_seconds_sum": 0.5}},
+		{Measurement: "topsail_apps", Tags: map[string]string{"app": ""}, Fields: map[string]float64{"refused_busy": 3}},
+	}, 0)
+	wait.Until(t, "metrics are written", func() bool { return len(x.requests()) == 4 })
 	got := strings.ReplaceAll(strings.Join(x.requests(), "\n"), strings.Repeat("é", maxText/2), "é…")
 	if want := golden(t, "writes.txt"); got != want {
 		t.Errorf("asked:\n%s\nwant:\n%s", got, want)
@@ -116,6 +123,39 @@ func TestWriteRequest(t *testing.T) {
 		if token != "Token secret" {
 			t.Errorf("showed %q", token)
 		}
+	}
+}
+
+// TestMetricsAreApart: metrics that wait push out older metrics, and no demand. Those of a process and of an earlier one of
+// its name in the same second are two points.
+func TestMetricsAreApart(t *testing.T) {
+	s, err := New(Config{URL: "http://127.0.0.1:1", Bucket: "b"})
+	require.NoError(t, err)
+	s.WriteDemand(report("g", second, 1))
+	points := make([]activity.Point, activity.MaxPoints)
+	for i := range points {
+		points[i] = activity.Point{Measurement: "topsail_apps", Fields: map[string]float64{"answers_ok": 1}}
+	}
+	source := serving.DemandSource{Role: "gateway", Name: "g"}
+	for range 5 {
+		s.WriteMetrics(source, second, points, 0)
+	}
+	if most := maxMetrics / activity.MaxPoints; s.metrics.waiting() != most || s.DroppedMetrics() != uint64(5-most) {
+		t.Errorf("%d intervals wait, %d are dropped", s.metrics.waiting(), s.DroppedMetrics())
+	}
+	if s.Waiting() != 1 || s.Dropped() != 0 {
+		t.Errorf("%d reports wait, %d are dropped", s.Waiting(), s.Dropped())
+	}
+	before := s.DroppedMetrics()
+	s.WriteMetrics(source, second, points[:1], 3)
+	if n := s.DroppedMetrics() - before; n != 2 { // this one, and the oldest for lack of room
+		t.Errorf("%d more intervals were dropped or cut", n)
+	}
+	again, err := New(s.cfg)
+	require.NoError(t, err)
+	again.WriteMetrics(source, second, points[:1], 0)
+	if a, b := s.metrics.ring.entries[0].metrics[0].Time(), again.metrics.ring.entries[0].metrics[0].Time(); a.Equal(b) || !a.Truncate(time.Second).Equal(second) {
+		t.Errorf("points at %v and %v", a, b)
 	}
 }
 

@@ -1,4 +1,4 @@
-package influxdemand
+package influxdb
 
 import (
 	"context"
@@ -72,15 +72,16 @@ func bubble(t *testing.T, run func(t *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, remote: &remote{}}
-		r.writer = newWriter(r.remote.write, slog.New(slog.NewTextHandler(&r.log, nil)))
+		r.writer = newWriter("demand", maxDemand, r.remote.write, slog.New(slog.NewTextHandler(&r.log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.run(ctx) }()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.run(ctx)
+		}()
 		r.stop = sync.OnceFunc(func() {
 			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			<-done
 		})
 		defer r.stop()
 		run(r)

@@ -1,4 +1,4 @@
-package influxdemand
+package influxdb
 
 import (
 	"context"
@@ -24,6 +24,7 @@ const (
 // writer writes what others put into its ring, independently of them. A point keeps its time, so
 // that writing it again changes nothing.
 type writer struct {
+	what  string // demand or metrics, for the log
 	ring  *ring
 	write func(context.Context, []*write.Point) error
 	log   *slog.Logger
@@ -32,8 +33,8 @@ type writer struct {
 	pause   retry.Backoff
 }
 
-func newWriter(write func(context.Context, []*write.Point) error, log *slog.Logger) *writer {
-	return &writer{ring: newRing(maxKept), write: write, log: log, pause: retry.Backoff{First: firstPause, Most: lastPause}}
+func newWriter(what string, limit int, write func(context.Context, []*write.Point) error, log *slog.Logger) *writer {
+	return &writer{what: what, ring: newRing(limit), write: write, log: log, pause: retry.Backoff{First: firstPause, Most: lastPause}}
 }
 
 func (w *writer) put(e entry) { w.ring.put(e) }
@@ -46,14 +47,14 @@ func (w *writer) dropped() uint64 {
 	return w.ring.dropped
 }
 
-func (w *writer) run(ctx context.Context) error {
+func (w *writer) run(ctx context.Context) {
 	for {
 		select {
 		case <-w.ring.came:
 			w.flush(ctx)
 		case <-ctx.Done():
 			w.leave(ctx)
-			return nil
+			return
 		}
 	}
 }
@@ -80,7 +81,7 @@ func (w *writer) leave(ctx context.Context) {
 	for {
 		done, err := w.step(ctx)
 		if err != nil {
-			w.log.Warn("stopped with demand unwritten", "reports", w.ring.len(), "err", err)
+			w.log.Warn("stopped with "+w.what+" unwritten", "reports", w.ring.len(), "err", err)
 		}
 		if done || err != nil {
 			return
@@ -122,7 +123,7 @@ func (w *writer) lost(batch []entry, err error) {
 	w.ring.mu.Lock()
 	w.ring.dropped += uint64(len(batch))
 	w.ring.mu.Unlock()
-	w.log.Error("InfluxDB refuses demand, which is dropped; see whether another program writes fields of other types into its measurements", "reports", len(batch), "err", err)
+	w.log.Error("InfluxDB refuses "+w.what+", which is dropped; see whether another program writes fields of other types into its measurements", "reports", len(batch), "err", err)
 }
 
 // failed waits before the next try. An outage is logged once.
@@ -132,14 +133,14 @@ func (w *writer) failed(ctx context.Context, err error) {
 	}
 	if w.failing.IsZero() {
 		w.failing = time.Now()
-		w.log.Warn("cannot write demand to InfluxDB; keeping the newest, and retrying", "err", err)
+		w.log.Warn("cannot write "+w.what+" to InfluxDB; keeping the newest, and retrying", "err", err)
 	}
 	w.pause.Sleep(ctx)
 }
 
 func (w *writer) succeeded() {
 	if !w.failing.IsZero() {
-		w.log.Info("demand is written to InfluxDB again", "after", time.Since(w.failing).Round(time.Millisecond), "dropped", w.dropped())
+		w.log.Info(w.what+" can be written to InfluxDB again", "after", time.Since(w.failing).Round(time.Millisecond), "dropped", w.dropped())
 		w.failing = time.Time{}
 		w.pause.Reset()
 	}

@@ -1,28 +1,36 @@
-package influxdemand
+package influxdb
 
 import (
 	"slices"
 	"sync"
 
+	"github.com/influxdata/influxdb-client-go/v2/api/write"
+
 	"github.com/topsail-serving/topsail/serving"
 )
 
-// maxKept bounds what waits to be written, in points: of 200 versions, four minutes
-// and some 10 MB.
-const maxKept = 50_000
+// What waits to be written is bounded, in points.
+const (
+	maxDemand  = 50_000 // of 200 versions, four minutes and some 10 MB
+	maxMetrics = 10_000 // of 100 apps, versions and stages that are active, two minutes and some 30 MB
+)
 
-// entry is a report or a decision.
+// entry is a report, a decision, or the metrics of an interval.
 type entry struct {
 	report   *serving.DemandReport
 	decision *serving.Decision
+	metrics  []*write.Point
 }
 
 // points is how many it makes.
 func (e entry) points() int {
-	if e.report != nil {
+	switch {
+	case e.report != nil:
 		return 1 + len(e.report.Demands)
+	case e.decision != nil:
+		return 1
 	}
-	return 1
+	return len(e.metrics)
 }
 
 // ring is what waits to be written, the oldest first. When there is no room the

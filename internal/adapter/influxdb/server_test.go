@@ -1,6 +1,6 @@
 //go:build servers
 
-package influxdemand
+package influxdb
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 func server(t testing.TB) string {
 	t.Helper()
 	shared.start.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "influxdemand"); shared.err == nil {
+		if shared.dir, shared.err = os.MkdirTemp("", "influxdb"); shared.err == nil {
 			shared.Server, shared.err = start(shared.dir)
 		}
 	})

@@ -1,17 +1,21 @@
-package influxdemand
+package influxdb
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	influxdb2 "github.com/influxdata/influxdb-client-go/v2"
 	"github.com/influxdata/influxdb-client-go/v2/api/write"
 
+	"github.com/topsail-serving/topsail/internal/activity"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -28,12 +32,15 @@ type Config struct {
 	Log   *slog.Logger // nil: nothing is logged
 }
 
-// Store writes and reads demand. Run must run for what is written to leave.
+// Store writes and reads demand, and writes metrics. Run must run for what is written to leave.
 type Store struct {
 	cfg     Config
 	client  influxdb2.Client
-	writer  *writer
-	corrupt sync.Once // is said once
+	demand  *writer
+	metrics *writer       // of their own: there are more, and no scheduler waits for them
+	start   string        // tells this process from an earlier one of its name
+	corrupt sync.Once     // is said once
+	cut     atomic.Uint64 // intervals of which points were too many
 }
 
 // New makes a store; it connects to nothing yet.
@@ -52,26 +59,52 @@ func New(cfg Config) (*Store, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	options := influxdb2.DefaultOptions().SetHTTPClient(newHTTPClient(cfg)).SetUseGZip(true).SetLogLevel(0).SetApplicationName("topsail")
-	s := &Store{cfg: cfg, client: influxdb2.NewClientWithOptions(cfg.URL, "", options)}
+	s := &Store{cfg: cfg, start: rand.Text(), client: influxdb2.NewClientWithOptions(cfg.URL, "", options)}
 	api := s.client.WriteAPIBlocking(cfg.Org, cfg.Bucket)
-	s.writer = newWriter(func(ctx context.Context, points []*write.Point) error { return api.WritePoint(ctx, points...) }, cfg.Log)
+	write := func(ctx context.Context, points []*write.Point) error { return api.WritePoint(ctx, points...) }
+	s.demand = newWriter("demand", maxDemand, write, cfg.Log)
+	s.metrics = newWriter("metrics", maxMetrics, write, cfg.Log)
 	return s, nil
 }
 
 // WriteDemand hands over a report, which is the store's from then on. It does not block: while
 // InfluxDB is unavailable the newest reports are kept, and the oldest dropped.
-func (s *Store) WriteDemand(r serving.DemandReport) { s.writer.put(entry{report: &r}) }
+func (s *Store) WriteDemand(r serving.DemandReport) { s.demand.put(entry{report: &r}) }
 
 // WriteDecision records what the scheduler decided, as WriteDemand does a report.
-func (s *Store) WriteDecision(d serving.Decision) { s.writer.put(entry{decision: &d}) }
+func (s *Store) WriteDecision(d serving.Decision) { s.demand.put(entry{decision: &d}) }
+
+// WriteMetrics hands over what a process did in the interval that began at a time, with the number of points that were
+// left out. It does not block, either.
+func (s *Store) WriteMetrics(source serving.DemandSource, began time.Time, points []activity.Point, tooMany int) {
+	at := moment(began, source.Name+s.start)
+	list := make([]*write.Point, len(points))
+	for i, p := range points {
+		list[i] = metricPoint(source.Role, p, at)
+	}
+	s.metrics.put(entry{metrics: list})
+	if tooMany > 0 && s.cut.Add(1) == 1 {
+		s.cfg.Log.Warn("more apps, versions and stages are active than InfluxDB is told of; metrics of some are left out", "written", len(points), "left_out", tooMany)
+	}
+}
 
 // Dropped is how many reports and decisions were given up since the start, for lack of room or
 // because InfluxDB refused them for good.
-func (s *Store) Dropped() uint64 { return s.writer.dropped() }
+func (s *Store) Dropped() uint64 { return s.demand.dropped() }
+
+// DroppedMetrics is of how many intervals metrics were given up since the start, for the same reasons or because there
+// were too many.
+func (s *Store) DroppedMetrics() uint64 { return s.metrics.dropped() + s.cut.Load() }
 
 // Waiting is how many reports and decisions wait to be written.
-func (s *Store) Waiting() int { return s.writer.waiting() }
+func (s *Store) Waiting() int { return s.demand.waiting() }
 
 // Run writes until ctx ends, and then tries once more for a moment. What writes
 // is to have ended by then.
-func (s *Store) Run(ctx context.Context) error { return s.writer.run(ctx) }
+func (s *Store) Run(ctx context.Context) error {
+	var both sync.WaitGroup
+	both.Go(func() { s.metrics.run(ctx) })
+	s.demand.run(ctx)
+	both.Wait()
+	return nil
+}

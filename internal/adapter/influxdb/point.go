@@ -1,4 +1,4 @@
-package influxdemand
+package influxdb
 
 import (
 	"hash/fnv"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/influxdata/influxdb-client-go/v2/api/write"
 
+	"github.com/topsail-serving/topsail/internal/activity"
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -26,8 +27,11 @@ const maxText = 4 << 10
 // because names of replicas never repeat. Whole numbers are signed, which every version of
 // InfluxDB takes.
 func (e entry) append(points []*write.Point) []*write.Point {
-	if e.decision != nil {
+	switch {
+	case e.decision != nil:
 		return append(points, decisionPoint(e.decision))
+	case e.metrics != nil:
+		return append(points, e.metrics...)
 	}
 	r := e.report
 	points = append(points, alivePoint(r))
@@ -45,7 +49,7 @@ func alivePoint(r *serving.DemandReport) *write.Point {
 		AddField("report", encode(r)).
 		AddField("source", r.Source.Name).
 		AddField("versions", int64(len(r.Demands))).
-		SetTime(moment(r))
+		SetTime(moment(r.Second, r.Source.Name))
 }
 
 func demandPoint(r *serving.DemandReport, d *serving.Demand) *write.Point {
@@ -58,7 +62,19 @@ func demandPoint(r *serving.DemandReport, d *serving.Demand) *write.Point {
 			p.AddField(columns[i], int64(min(v, math.MaxInt64)))
 		}
 	}
-	return p.AddField("source", r.Source.Name).SetTime(moment(r))
+	return p.AddField("source", r.Source.Name).SetTime(moment(r.Second, r.Source.Name))
+}
+
+// metricPoint is what a process of a role did for an app, version or stage.
+func metricPoint(role string, p activity.Point, at time.Time) *write.Point {
+	to := write.NewPointWithMeasurement(p.Measurement).AddTag("role", tag(role)).SetTime(at)
+	for name, value := range p.Tags {
+		to.AddTag(name, tag(value))
+	}
+	for name, value := range p.Fields {
+		to.AddField(name, value)
+	}
+	return to.SortTags().SortFields()
 }
 
 func decisionPoint(d *serving.Decision) *write.Point {
@@ -80,10 +96,10 @@ func decisionPoint(d *serving.Decision) *write.Point {
 // is the source's own forever. So points of two sources, which differ in nothing
 // else that InfluxDB tells points apart by, do not overwrite each other, and those of
 // a report that is written twice do.
-func moment(r *serving.DemandReport) time.Time {
+func moment(second time.Time, source string) time.Time {
 	h := fnv.New64a()
-	h.Write([]byte(r.Source.Name))
-	return r.Second.Add(time.Duration(h.Sum64() % uint64(time.Second)))
+	h.Write([]byte(source))
+	return second.Add(time.Duration(h.Sum64() % uint64(time.Second)))
 }
 
 // tag is a name without what the line protocol has no way to write in a tag. Names

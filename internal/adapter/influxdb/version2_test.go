@@ -1,6 +1,6 @@
 //go:build servers
 
-package influxdemand
+package influxdb
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build servers
 
-package influxdemand
+package influxdb
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func TestServerGoesAndComesBack(t *testing.T) {
 	t.Cleanup(server.Stop)
 	base := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
 	r := &outage{T: t, Server: server, base: base, Store: open(t, Config{URL: "http://" + server.Addr, Bucket: database(t, server.Addr), Log: testLog(t)})}
-	r.writer.ring.limit = 60 * 51 // less than maxKept, to be quick
+	r.demand.ring.limit = 60 * 51 // less than maxDemand, to be quick
 	r.writes(10, 5)
 	r.wantRead(0)
 

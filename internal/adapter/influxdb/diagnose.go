@@ -1,4 +1,4 @@
-package influxdemand
+package influxdb
 
 import (
 	"context"
