@@ -13,8 +13,10 @@ const (
 	// lookEvery is how often it is seen whether records in flight are lost, or stuck.
 	lookEvery = 100 * time.Millisecond
 	// commitShare is the inverse of the share of time in which a stream commits, unless there is much to commit, or
-	// nothing more to come: a transaction costs Kafka the same for one record as for hundreds.
+	// nothing more to come, or there was little the last time, which waiting would make late and hardly fewer commits:
+	// a transaction costs Kafka the same for one record as for hundreds.
 	commitShare = 2
+	little      = 8
 	// stuckAfter is how long no record gets its result, while one waits for what it needs, until a job that is
 	// to end no longer waits for those in flight.
 	stuckAfter = 2 * time.Second
@@ -23,7 +25,7 @@ const (
 // commits commits results as they come, until ctx ends, or nothing more is polled and nothing in flight
 // will have its result.
 func (j *Job) commits(ctx context.Context, polled <-chan struct{}) {
-	pause, last, took := Backoff(), time.Time{}, time.Duration(0)
+	pause, last, took, before := Backoff(), time.Time{}, time.Duration(0), 0
 	for ctx.Err() == nil {
 		j.window.dropLost()
 		if over := j.over(polled); len(j.window.ready()) == 0 { // in this order: what finishes after that is among those that are ready
@@ -34,10 +36,13 @@ func (j *Job) commits(ctx context.Context, polled <-chan struct{}) {
 			continue
 		}
 		retry.Sleep(ctx, j.cfg.CommitEvery-time.Since(last))
-		j.window.gather(ctx, commitShare*took-time.Since(last))
+		if before >= little {
+			j.window.gather(ctx, commitShare*took-time.Since(last))
+		}
 		last = time.Now()
-		err := j.commit(ctx, j.window.ready()) // with what has come meanwhile
-		took = time.Since(last)
+		items := j.window.ready() // with what has come meanwhile
+		err := j.commit(ctx, items)
+		took, before = time.Since(last), len(items)
 		if err != nil {
 			pause.Sleep(ctx)
 			continue

@@ -23,6 +23,7 @@ type KafkaOptions struct {
 	Certificate string // with Users: a file with the certificate of that port and its key, in PEM
 
 	Settings []string // more lines of its properties
+	Features []string // of its cluster, where they are not the newest, such as transaction.version=1
 }
 
 // kafkaCluster is the id of every cluster of one Kafka.
@@ -58,7 +59,7 @@ func Kafka(dir string, port int, opt KafkaOptions) (*Server, error) {
 	return &Server{
 		Name: "kafka", Addr: address(port), ready: kafkaReady,
 		argv: append(argv, "kafka.Kafka", file), log: filepath.Join(dir, "kafka.log"),
-	}, kafkaFormat(dir, argv, file, opt.Users)
+	}, kafkaFormat(dir, argv, file, opt)
 }
 
 func kafkaProperties(dir string, port int, opt KafkaOptions) string {
@@ -112,15 +113,18 @@ broker.session.timeout.ms=4000
 }
 
 // kafkaFormat makes the folder of the data, once.
-func kafkaFormat(dir string, java []string, properties string, users map[string]string) error {
+func kafkaFormat(dir string, java []string, properties string, opt KafkaOptions) error {
 	if _, err := os.Stat(filepath.Join(dir, "data", "meta.properties")); err == nil {
 		return nil
 	}
 	argv := slices.Concat(java, []string{"kafka.tools.StorageTool", "format", "--cluster-id", kafkaCluster, "--config", properties})
-	for name, password := range users {
+	for name, password := range opt.Users {
 		for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
 			argv = append(argv, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, name, password))
 		}
+	}
+	for _, feature := range opt.Features {
+		argv = append(argv, "--feature", feature)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), kafkaFormatWithin)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -87,7 +88,7 @@ func (b Broker) options(conditions *conditions) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(b.Addrs...),
 		kgo.ClientID("topsail"),
-		kgo.MaxVersions(versions()),
+		kgo.MaxVersions(versions(false)),
 		kgo.WithLogger(clientLog{b.Log}),
 		kgo.WithHooks(outage{conditions}),
 		kgo.DisableClientMetrics(),
@@ -120,12 +121,40 @@ func (b Broker) options(conditions *conditions) ([]kgo.Opt, error) {
 }
 
 // versions are those of requests. Of the two that commit offsets they are those before topics have ids, and
-// before a commit is part of a transaction by itself, which only newer brokers understand.
-func versions() *kversion.Versions {
+// before a commit is part of a transaction by itself, unless all brokers have that.
+func versions(implicit bool) *kversion.Versions {
 	all := kversion.Stable()
 	all.SetMaxKeyVersion(kmsg.OffsetCommit.Int16(), 9)
 	all.SetMaxKeyVersion(kmsg.TxnOffsetCommit.Int16(), 4)
+	if implicit {
+		all.SetMaxKeyVersion(kmsg.TxnOffsetCommit.Int16(), 5)
+	}
 	return all
+}
+
+// implicit says whether what is written with the id of a transaction is part of it by itself, with the cluster's version 2 of
+// transactions (KIP-890, Kafka 4): then neither topics nor offsets are announced first, which takes two requests.
+func (b Broker) implicit(ctx context.Context, conditions *conditions) (bool, error) {
+	opts, err := b.options(conditions)
+	if err != nil {
+		return false, err
+	}
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return false, fmt.Errorf("make a client of kafka: %w", err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, ioTimeout)
+	defer cancel()
+	ask := kmsg.NewPtrApiVersionsRequest()
+	ask.ClientSoftwareName, ask.ClientSoftwareVersion = "topsail", "1"
+	answer, err := ask.RequestWith(ctx, client)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return slices.ContainsFunc(answer.FinalizedFeatures, func(f kmsg.ApiVersionsResponseFinalizedFeature) bool {
+		return f.Name == "transaction.version" && f.MaxVersionLevel >= 2
+	}), nil
 }
 
 // backoff is before the nth try again: at first very soon, since a coordinator that is in the middle of another step of the same

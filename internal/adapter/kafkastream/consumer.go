@@ -66,8 +66,9 @@ type Consumer struct {
 }
 
 var (
-	errClosed  = errors.New("the consumer is closed")
-	errNothing = errors.New("there are no records to commit")
+	errClosed   = errors.New("the consumer is closed")
+	errNoAnswer = errors.New("kafka does not answer") // which is logged where it is noticed
+	errNothing  = errors.New("there are no records to commit")
 )
 
 // Join makes a member of a group. It dials when it is first polled, and keeps trying. A
@@ -102,7 +103,7 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := c.begin(ctx, s); err != nil {
+		if s == nil || c.begin(ctx, s) != nil {
 			retry.Sleep(ctx, beginPause)
 			continue
 		}
@@ -119,14 +120,21 @@ func (c *Consumer) Poll(ctx context.Context, most int) ([]serving.StreamRecord, 
 	}
 }
 
-// open is the session, a new one where the last cannot go on.
+// open is the session, a new one where the last cannot go on; nil while Kafka does not answer.
 func (c *Consumer) open(ctx context.Context) (*session, error) {
 	s, err := c.current()
 	if err != nil || s != nil && s.ended.Err() == nil {
 		return s, err
 	}
 	c.drop(ctx)
-	if s, err = c.openSession(); err != nil {
+	implicit, err := c.broker.implicit(ctx, c.conditions)
+	switch {
+	case errors.Is(err, errNoAnswer):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if s, err = c.openSession(implicit); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()

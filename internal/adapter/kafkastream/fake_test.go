@@ -20,6 +20,7 @@ import (
 // fake is a Kafka in memory, which can fail.
 type fake struct {
 	broker  Broker
+	cluster *kfake.Cluster
 	network pipes.Network
 	said    buffer
 
@@ -50,6 +51,7 @@ func newFake(t *testing.T) *fake {
 		f.set(closes)
 		cluster.Close()
 	})
+	f.cluster = cluster
 	f.broker.Addrs = cluster.ListenAddrs()
 	f.broker.Log = slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &f.said), nil))
 	f.broker.dial = func(ctx context.Context, _, addr string) (net.Conn, error) { return f.network.Dial(ctx, addr) }

@@ -20,11 +20,26 @@ const (
 	leastLimit   = 512      // the client needs so much
 )
 
-// limits knows how large the batches of topics may be. The client asks for it from
+// limits knows how large the batches of topics and the metadata of offsets may be. The client asks for it from
 // goroutines of its own.
 type limits struct {
 	mu     sync.Mutex
 	topics map[string]int
+	halved int // how often the room for metadata was too much
+}
+
+// metadata is the room for that of an offset, in bytes.
+func (l *limits) metadata() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return mostMetadata >> min(l.halved, 16)
+}
+
+// lessMetadata has there be less room from now on.
+func (l *limits) lessMetadata() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.halved++
 }
 
 // batch is for kgo.ProducerBatchMaxBytesFn.

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/topsail-serving/topsail/serving"
 )
 
@@ -123,6 +126,56 @@ func TestOutage(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSomeOffsetsAreRefused: those that are not would be committed with the next transaction, and without their results. So
+// the session ends, which aborts them, and all records come again.
+func TestSomeOffsetsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		in, out := fresh(t, f.broker, 2, nil), fresh(t, f.broker, 1, nil)
+		c := join(t, f.broker, Group{Name: in, Member: "a", Streams: []string{in}, Takeover: takeover})
+		messages := numbered(in, 10) // of both partitions
+		for i := range messages {
+			messages[i].Key = messages[i].Value
+		}
+		write(t, f.broker, messages...)
+		var records []serving.StreamRecord
+		for len(records) < 10 {
+			records = append(records, poll(t, c, 10)...)
+		}
+		f.cluster.ControlKey(kmsg.TxnOffsetCommit.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			answer := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
+			for _, topic := range req.(*kmsg.TxnOffsetCommitRequest).Topics {
+				to := kmsg.NewTxnOffsetCommitResponseTopic()
+				to.Topic = topic.Topic
+				for i, partition := range topic.Partitions {
+					of := kmsg.NewTxnOffsetCommitResponseTopicPartition()
+					of.Partition = partition.Partition
+					if i > 0 {
+						of.ErrorCode = kerr.OffsetMetadataTooLarge.Code
+					}
+					to.Partitions = append(to.Partitions, of)
+				}
+				answer.Topics = append(answer.Topics, to)
+			}
+			return answer, nil, true
+		})
+		if err := try(t.Context(), c, records, numbered(out, 10)); !errors.Is(err, kerr.OffsetMetadataTooLarge) || !records[0].IsLost() {
+			t.Fatalf("error %v, and the records are lost: %v", err, records[0].IsLost())
+		}
+		if room := c.limits.metadata(); room != mostMetadata/2 {
+			t.Errorf("there is room for %d bytes", room)
+		}
+		for done := 0; done < 10; {
+			again := poll(t, c, 10)
+			commit(t, c, again, numbered(out, len(again)))
+			done += len(again)
+		}
+		if got := read(t, f.broker, out); len(got) != 10 {
+			t.Errorf("%d results", len(got))
+		}
+	})
 }
 
 // TestLateAnswers: those that come in time only take time. Of a Commit that they come too late for it is not known

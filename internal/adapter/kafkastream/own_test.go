@@ -31,8 +31,14 @@ func TestOwn(t *testing.T) {
 	pair := ca.Issue(t, "localhost", "127.0.0.1")
 	server := own(t, servers.KafkaOptions{
 		Users:       map[string]string{"topsail": "secret"},
+		Features:    []string{"transaction.version=1"}, // as before Kafka 4
 		Certificate: testca.Write(t, dir, "server.pem", slices.Concat(pair.Key, pair.Cert)),
 	})
+	for addr, want := range map[string]bool{server.Addr: false, shared.start(t).Addr: true} {
+		if implicit, err := broker(t, addr).implicit(t.Context(), newConditions(slog.New(slog.DiscardHandler))); err != nil || implicit != want {
+			t.Errorf("transactions are implicit: %v, %v, want %v", implicit, err, want)
+		}
+	}
 	t.Run("secure", func(t *testing.T) { secure(t, server, testca.Write(t, dir, "ca.pem", ca.PEM)) })
 	t.Run("frozen", func(t *testing.T) { frozen(t, server) })
 	t.Run("troubles", func(t *testing.T) { lagSaysWhy(t, server) })

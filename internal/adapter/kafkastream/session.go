@@ -28,30 +28,31 @@ type session struct {
 	group      Group
 	conditions *conditions
 	limits     *limits
+	implicit   bool               // see implicit
 	cancel     context.CancelFunc // of all that the client waits for; then Close is all it can
 	ended      context.Context    // ends when the session cannot go on
 	end        context.CancelFunc
 
 	mu         sync.Mutex
 	partitions map[place]*partition
-	room       int                                  // for metadata
 	stuck      map[place]*kgo.ErrDecompressTooLarge // at batches that the client does not read, and says so of once
 }
 
 // openSession makes a session. It dials when it is used.
-func (c *Consumer) openSession() (*session, error) {
+func (c *Consumer) openSession(implicit bool) (*session, error) {
 	opts, err := c.broker.options(c.conditions)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{
-		group: c.group, conditions: c.conditions, limits: &c.limits, cancel: cancel,
-		partitions: map[place]*partition{}, room: mostMetadata, stuck: map[place]*kgo.ErrDecompressTooLarge{},
+		group: c.group, conditions: c.conditions, limits: &c.limits, implicit: implicit, cancel: cancel,
+		partitions: map[place]*partition{}, stuck: map[place]*kgo.ErrDecompressTooLarge{},
 	}
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.client, err = kgo.NewClient(append(opts,
 		kgo.WithContext(ctx),
+		kgo.MaxVersions(versions(implicit)),
 		kgo.WithLogger(clientLog{c.broker.Log}),
 		kgo.ConsumerGroup(c.group.Name),
 		kgo.ConsumeTopics(c.group.Streams...),
@@ -282,7 +283,7 @@ func (s *session) plan(results []serving.StreamResult) (plan map[place]commitmen
 	}
 	plan = map[place]commitment{}
 	for at, records := range offsets {
-		c := s.partitions[at].plan(records, s.room)
+		c := s.partitions[at].plan(records, s.limits.metadata())
 		if len(c.records) > 0 {
 			plan[at] = c
 		}
@@ -303,11 +304,4 @@ func (s *session) committed(plan map[place]commitment) {
 	for _, c := range plan {
 		c.done(c.records)
 	}
-}
-
-// lessRoom has less metadata be committed from now on.
-func (s *session) lessRoom() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room /= 2
 }

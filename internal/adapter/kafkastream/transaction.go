@@ -24,7 +24,7 @@ type transaction struct {
 }
 
 // markerPause is between two looks at whether the transaction before is over.
-const markerPause = 2 * time.Millisecond
+const markerPause = 500 * time.Microsecond
 
 // run does it. With an error nothing is done, or the session has failed.
 func (t *transaction) run(ctx context.Context) error {
@@ -39,10 +39,12 @@ func (t *transaction) run(ctx context.Context) error {
 		t.fail()
 		return t.judge(fmt.Errorf("begin a transaction: %w", err))
 	}
-	// First this, which retries until the transaction before is over. For who produces before that the broker
+	// First the offsets, which are tried until the transaction before is over. For who produces before that the broker
 	// waits longer.
-	if err := t.add(ctx); err != nil {
-		return t.judge(t.abort(ctx, err))
+	if !t.implicit {
+		if err := t.add(ctx); err != nil {
+			return t.judge(t.abort(ctx, err))
+		}
 	}
 	// One after the other: a broker that is asked for both at a time verifies the transaction for each, may refuse one because of
 	// the other, and the client tries that again after a quarter of a second.
@@ -88,7 +90,7 @@ func (t *transaction) judge(err error) error {
 	case errors.Is(err, kerr.MessageTooLarge):
 		t.limits.forget() // they are smaller than they were
 	case errors.Is(err, kerr.OffsetMetadataTooLarge):
-		t.lessRoom()
+		t.limits.lessMetadata()
 	}
 	return err
 }
@@ -136,18 +138,36 @@ func (t *transaction) commitOffsets(ctx context.Context) error {
 		}
 		commit.Topics = append(commit.Topics, of)
 	}
-	answer, err := commit.RequestWith(ctx, t.client)
-	if err != nil {
-		return fmt.Errorf("commit offsets: %w", err)
+	for {
+		answer, err := commit.RequestWith(ctx, t.client)
+		if err != nil {
+			t.fail() // they may be in the transaction, which the client does not know and so does not abort
+			return fmt.Errorf("commit offsets: %w", err)
+		}
+		some, err := refused(answer)
+		if some && err != nil {
+			t.fail() // the same
+			return err
+		}
+		if !errors.Is(err, kerr.ConcurrentTransactions) || ctx.Err() != nil {
+			return err
+		}
+		retry.Sleep(ctx, markerPause)
 	}
+}
+
+// refused is why offsets were, and whether some were not.
+func refused(answer *kmsg.TxnOffsetCommitResponse) (some bool, err error) {
 	for _, topic := range answer.Topics {
 		for _, p := range topic.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return fmt.Errorf("commit the offset of %s/%d: %w", topic.Topic, p.Partition, err)
+			if why := kerr.ErrorForCode(p.ErrorCode); why == nil {
+				some = true
+			} else if err == nil {
+				err = fmt.Errorf("commit the offset of %s/%d: %w", topic.Topic, p.Partition, why)
 			}
 		}
 	}
-	return nil
+	return some, err
 }
 
 // commitAlone commits the offsets by themselves: there is nothing to produce.
