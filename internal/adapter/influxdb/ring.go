@@ -12,8 +12,11 @@ import (
 // What waits to be written is bounded, in points.
 const (
 	maxDemand  = 50_000 // of 200 versions, four minutes and some 10 MB
-	maxMetrics = 10_000 // of 100 apps, versions and stages that are active, two minutes and some 30 MB
+	maxMetrics = 10_000 // in points as large as those of demand: some 8 MB, of one busy app ten minutes
 )
+
+// demandFields is how many fields a point of demand has.
+const demandFields = 12
 
 // entry is a report, a decision, or the metrics of an interval.
 type entry struct {
@@ -22,7 +25,7 @@ type entry struct {
 	metrics  []*write.Point
 }
 
-// points is how many it makes.
+// points is how many it makes, or as how many it is large.
 func (e entry) points() int {
 	switch {
 	case e.report != nil:
@@ -30,7 +33,11 @@ func (e entry) points() int {
 	case e.decision != nil:
 		return 1
 	}
-	return len(e.metrics)
+	fields := 0
+	for _, p := range e.metrics {
+		fields += len(p.FieldList())
+	}
+	return 1 + fields/demandFields
 }
 
 // ring is what waits to be written, the oldest first. When there is no room the
