@@ -122,7 +122,7 @@ func (b *bench) brokers(ctx context.Context) (all []*streamBroker, stop func(), 
 	if err != nil {
 		return nil, stop, err
 	}
-	kafka, err := servers.Kafka(filepath.Join(b.dir, "kafka"), ports+1, servers.KafkaOptions{})
+	kafka, err := servers.Kafka(filepath.Join(b.dir, "kafka"), ports+1, servers.KafkaOptions{LongLived: true})
 	if err != nil {
 		return nil, stop, err
 	}

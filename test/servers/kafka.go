@@ -22,7 +22,9 @@ type KafkaOptions struct {
 	Users       map[string]string
 	Certificate string // with Users: a file with the certificate of that port and its key, in PEM
 
-	Settings []string // more lines of its properties
+	Settings  []string // more lines of its properties
+	LongLived bool     // it has Java's own compilers and collector, with which it starts later and answers sooner
+
 	Features []string // of its cluster, where they are not the newest, such as transaction.version=1
 }
 
@@ -54,8 +56,12 @@ func Kafka(dir string, port int, opt KafkaOptions) (*Server, error) {
 	if err := os.WriteFile(file, []byte(kafkaProperties(dir, port, opt)), 0o600); err != nil {
 		return nil, err
 	}
-	// One compiler and one collector: it starts in half the time, and leaves the cores to tests.
-	argv := []string{java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(jars, "*")}
+	argv := []string{java, "-Xmx1g"} // as Kafka's own scripts have it
+	if !opt.LongLived {
+		// One compiler and one collector: it starts in half the time, and leaves the cores to tests.
+		argv = []string{java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	}
+	argv = append(argv, "-cp", filepath.Join(jars, "*"))
 	return &Server{
 		Name: "kafka", Addr: address(port), ready: kafkaReady,
 		argv: append(argv, "kafka.Kafka", file), log: filepath.Join(dir, "kafka.log"),
